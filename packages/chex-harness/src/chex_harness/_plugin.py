@@ -1,0 +1,110 @@
+"""The pytest plugin: simulated devices, Markdown examples, and no silent skips.
+
+Loading it imports neither jax nor numpy.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from chex_harness._devices import simulate_devices
+from chex_harness._markdown import MarkdownFile
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import jax
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds `--cpu-devices` and `--forbid-skips`."""
+    group = parser.getgroup("chex-harness")
+    group.addoption(
+        "--cpu-devices",
+        type=int,
+        default=8,
+        metavar="N",
+        help="CPU devices that jax shows in this session (default: 8)",
+    )
+    group.addoption(
+        "--forbid-skips",
+        action="store_true",
+        help="a skipped test fails, so that a green run has run everything",
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Sets the number of CPU devices, before a test module can import jax."""
+    config.addinivalue_line(
+        "markers",
+        "devices(n): the test needs n devices; the `devices` and `mesh` fixtures hand "
+        "over exactly n",
+    )
+    try:
+        simulate_devices(config.getoption("cpu_devices"))
+    except (RuntimeError, ValueError) as error:
+        raise pytest.UsageError(str(error)) from error
+
+
+def pytest_collect_file(
+    file_path: "Path", parent: pytest.Collector
+) -> MarkdownFile | None:
+    """Collects the examples of README.md files."""
+    if file_path.name == "README.md":
+        return MarkdownFile.from_parent(parent, path=file_path)
+    return None
+
+
+@pytest.fixture
+def devices(request: pytest.FixtureRequest) -> "list[jax.Device]":
+    """The first n devices, n from `@pytest.mark.devices(n)`, or all of them."""
+    import jax  # noqa: PLC0415  (the plugin loads without jax)
+
+    marker = request.node.get_closest_marker("devices")
+    found = jax.devices()
+    n = marker.args[0] if marker else len(found)
+    if len(found) < n:
+        pytest.fail(
+            f"the test is marked devices({n}) and jax has {len(found)}: "
+            f"{', '.join(map(str, found))}. On the CPU run pytest with "
+            f"--cpu-devices={n}."
+        )
+    return found[:n]
+
+
+@pytest.fixture
+def mesh(devices: "list[jax.Device]") -> "jax.sharding.Mesh":
+    """A mesh with the one axis `data`, of type Auto, over the `devices` fixture."""
+    import jax  # noqa: PLC0415  (the plugin loads without jax)
+
+    auto = (jax.sharding.AxisType.Auto,)
+    return jax.make_mesh((len(devices),), ("data",), auto, devices=devices)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Any:
+    """Turns a skip into a failure under `--forbid-skips`."""
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail"):
+        _forbid(report, item.config)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Any:
+    """Turns the skip of a whole module into a failure under `--forbid-skips`."""
+    report = yield
+    if report.skipped:
+        _forbid(report, collector.config)
+    return report
+
+
+def _forbid(
+    report: pytest.TestReport | pytest.CollectReport, config: pytest.Config
+) -> None:
+    if not config.getoption("forbid_skips"):
+        return
+    reason = report.longrepr[-1] if isinstance(report.longrepr, tuple) else ""
+    report.outcome = "failed"
+    report.longrepr = f"{report.nodeid} was skipped under --forbid-skips. {reason}"

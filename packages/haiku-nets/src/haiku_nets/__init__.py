@@ -1,0 +1,1 @@
+"""Haiku networks that work out of the box: the MNIST GAN pair, fast convolutions, parameter tables."""

@@ -1,0 +1,1 @@
+"""Optax chains by name and two-player updates."""
