@@ -31,9 +31,12 @@ def simulate_devices(n: int) -> None:
     """
     if n < 1:
         raise ValueError(f"simulate_devices({n}): wanted at least 1 device")
+    if "jax" in sys.modules:  # otherwise it reads the variable when it is imported
+        _update_config(n)
     os.environ["JAX_NUM_CPU_DEVICES"] = str(n)
-    if "jax" not in sys.modules:
-        return  # jax reads the variable when it is imported
+
+
+def _update_config(n: int) -> None:
     import jax  # noqa: PLC0415  (must stay unloaded until somebody else loads it)
 
     try:

@@ -95,7 +95,8 @@ class MarkdownBlock(pytest.Item):
         if isinstance(excinfo.value, pytest.fail.Exception):
             return str(excinfo.value)
         own = excinfo.traceback.filter(_outside_this_file)
-        return f"{self.path}\n{own[-1] if own else ''}\n{excinfo.exconly()}"
+        line = own[-1].lineno + 1 if own else self._block.line
+        return f"{self.path}:{line}\n{excinfo.exconly()}"
 
     def reportinfo(self) -> tuple[Any, int, str]:
         """Names the block by file and line."""
@@ -104,5 +105,3 @@ class MarkdownBlock(pytest.Item):
 
 def _outside_this_file(entry: Any) -> bool:
     return str(entry.path) != __file__
-
-
