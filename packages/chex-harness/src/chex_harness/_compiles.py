@@ -1,7 +1,7 @@
 """Counting compilations: the number that says whether shapes are really static."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Generator
 
 import jax
 
@@ -9,7 +9,7 @@ _COMPILED = "/jax/core/compile/backend_compile_duration"
 
 
 @contextlib.contextmanager
-def assert_compiles(n: int) -> Iterator[None]:
+def assert_compiles(n: int) -> Generator[None]:
     """Asserts that the block compiles exactly `n` programs.
 
     One epoch over a loader should compile the step once, a second epoch not at all.
@@ -34,10 +34,10 @@ def assert_compiles(n: int) -> Iterator[None]:
     """
     compiled: list[str] = []
 
-    def listen(event: str, duration: float, **facts: object) -> None:
+    def listen(event: str, duration_secs: float, **facts: str | int) -> None:
         if event == _COMPILED:
             name = facts.get("fun_name", "a program")
-            compiled.append(f"{name} ({duration:.2f} s)")
+            compiled.append(f"{name} ({duration_secs:.2f} s)")
 
     jax.monitoring.register_event_duration_secs_listener(listen)
     try:

@@ -1,0 +1,77 @@
+"""Both players move at once, each from where the other was."""
+
+from typing import Any
+
+import optax
+
+from optax_chains._players import Players, TwoPlayer
+
+
+def two_player(chains: Players, gradients: Players) -> TwoPlayer:
+    """Simultaneous updates of a generator and a discriminator.
+
+    Both gradients are taken at the old parameters, then both players move. This is
+    gradient descent on each player's own loss, and what the DCGAN-style loops written
+    by hand do when they are not careful to alternate.
+
+    Args:
+      chains: an `optax.GradientTransformation` for each player.
+      gradients: for each player a function `(params: Players, *args) -> (value,
+        gradients)`, the gradients shaped like that player's parameters;
+        `own_gradients` makes them from losses.
+
+    Returns:
+      The game. `update(params, state, *args)` hands `args` to both gradient functions
+      and returns the new parameters, the new state and the two values.
+
+    Raises:
+      TypeError: if `chains` or `gradients` is not a `Players`.
+
+    Example:
+      >>> import jax.numpy as jnp, optax
+      >>> from optax_chains import own_gradients
+      >>> price = lambda params: params.gen * params.disc
+      >>> gradients = own_gradients(Players(gen=price, disc=lambda p: -price(p)))
+      >>> game = two_player(Players(optax.sgd(0.1), optax.sgd(0.1)), gradients)
+      >>> params = Players(gen=jnp.float32(1), disc=jnp.float32(0))
+      >>> params, state, values = game.update(params, game.init(params))
+      >>> float(params.gen), round(float(params.disc), 3)  # from the same old point
+      (1.0, 0.1)
+
+    References:
+      Goodfellow et al., 2014, [Generative Adversarial
+      Networks](https://arxiv.org/abs/1406.2661), for the game; Mescheder, Nowozin,
+      Geiger, 2017, [The Numerics of GANs](https://arxiv.org/abs/1705.10461), section
+      2, for simultaneous gradient descent.
+    """
+    for name, value in (("chains", chains), ("gradients", gradients)):
+        if not isinstance(value, Players):
+            raise TypeError(
+                f"two_player: {name} is {type(value).__name__}, wanted Players; "
+                f"type {name}=Players(gen=..., disc=...)"
+            )
+
+    def init(params: Players) -> Players:
+        return Players(chains.gen.init(params.gen), chains.disc.init(params.disc))
+
+    def update(
+        params: Players, state: Players, *args: Any
+    ) -> tuple[Players, Players, Players]:
+        gen_value, gen_grads = gradients.gen(params, *args)
+        disc_value, disc_grads = gradients.disc(params, *args)
+        gen, gen_state = _move(chains.gen, gen_grads, state.gen, params.gen)
+        disc, disc_state = _move(chains.disc, disc_grads, state.disc, params.disc)
+        return (
+            Players(gen, disc),
+            Players(gen_state, disc_state),
+            Players(gen_value, disc_value),
+        )
+
+    return TwoPlayer(init, update)
+
+
+def _move(
+    chain: optax.GradientTransformation, grads: Any, state: Any, params: Any
+) -> tuple[Any, Any]:
+    updates, state = chain.update(grads, state, params)
+    return optax.apply_updates(params, updates), state
