@@ -1,14 +1,6 @@
-from chex_harness._markdown import blocks
-
-
 def readme(pytester, text):
     pytester.path.joinpath("README.md").write_text(text)
     return pytester.runpytest_subprocess("-p", "no:cacheprovider")
-
-
-def test_blocks_know_their_lines():
-    text = "one\n\n```python\na\n```\n```\nnot python\n```\n```python\nb\nc\n```\n"
-    assert [(b.code, b.line) for b in blocks(text)] == [("a\n", 4), ("b\nc\n", 10)]
 
 
 def test_later_blocks_see_the_names_of_earlier_ones(pytester):

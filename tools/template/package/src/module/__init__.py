@@ -1,0 +1,5 @@
+"""@ABOUT@."""
+
+from @MODULE@._double import double
+
+__all__ = ["double"]

@@ -1,0 +1,5 @@
+from @MODULE@ import double
+
+
+def test_it_doubles():
+    assert [double(x) for x in (-1, 0, 2.5)] == [-2, 0, 5.0]
