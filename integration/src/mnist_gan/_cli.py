@@ -1,0 +1,171 @@
+"""The command line."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+# jax and what builds on it are imported once the arguments are known to be right.
+
+_PROGRAM = "mnist-gan"
+_OUT = Path("runs/mnist-gan")
+_EXIT_USER, _EXIT_DIVERGED, _EXIT_STOPPED = 2, 1, 130
+
+_TRAIN_EXAMPLES = """\
+examples:
+  mnist-gan train                                  the digits that come with it
+  mnist-gan train --data mnist/ --out runs/full    a folder of Parquet or IDX files
+  mnist-gan train --data hf://datasets/ylecun/mnist/mnist/train-00000-of-00001.parquet
+  mnist-gan train --steps 30 --batch-size 16       a quick look
+  mnist-gan train --resume --steps 5000            go on with runs/mnist-gan
+  mnist-gan train --devices 8                      eight devices, simulated on a CPU
+"""
+_SAMPLE_EXAMPLES = """\
+examples:
+  mnist-gan sample runs/mnist-gan --out digits.png
+  mnist-gan sample runs/mnist-gan --n 1000 --seed 1 --out digits.parquet
+"""
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text}: wanted 1 or more")
+    return value
+
+
+def _seed(text: str) -> int:
+    value = int(text)
+    if not 0 <= value < 2**32:
+        raise argparse.ArgumentTypeError(f"{text}: wanted 0 to 4294967295")
+    return value
+
+
+_positive.__name__ = _seed.__name__ = "whole number"  # how argparse names a bad value
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=_PROGRAM,
+        description="Train a GAN on MNIST digits, and draw digits from it.",
+        epilog="mnist-gan COMMAND --help says more, with examples.",
+        allow_abbrev=False,
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    raw = argparse.RawDescriptionHelpFormatter
+
+    train = commands.add_parser(
+        "train",
+        help="train, or go on training",
+        description="Train the GAN and leave pictures, metrics, samples and "
+        "checkpoints in one folder.",
+        epilog=_TRAIN_EXAMPLES,
+        formatter_class=raw,
+        allow_abbrev=False,
+    )
+    train.add_argument(
+        "--data",
+        metavar="ADDRESS",
+        help="a Parquet file, a folder, a quoted glob, a folder with the four IDX "
+        "files, or hf://, gs://, s3:// (default: 10,000 digits that come with it)",
+    )
+    train.add_argument(
+        "--out", type=Path, default=_OUT, metavar="DIR", help=f"default: {_OUT}"
+    )
+    train.add_argument("--steps", type=_positive, metavar="N", help="steps in all")
+    train.add_argument(
+        "--batch-size", type=_positive, metavar="N", help="digits a step, all devices"
+    )
+    train.add_argument("--seed", type=_seed, metavar="N", help="default: 0")
+    train.add_argument("--recipe", metavar="NAME", help="default: reference")
+    train.add_argument(
+        "--resume", action="store_true", help="go on with the run in --out"
+    )
+    train.add_argument(
+        "--devices", type=_positive, metavar="N", help="default: all there are"
+    )
+
+    sample = commands.add_parser(
+        "sample",
+        help="draw digits from a trained run",
+        description="Draw digits from the last checkpoint of a run.",
+        epilog=_SAMPLE_EXAMPLES,
+        formatter_class=raw,
+        allow_abbrev=False,
+    )
+    sample.add_argument("run", type=Path, metavar="RUN", help="the run's folder")
+    sample.add_argument("--n", type=_positive, default=64, help="default: 64")
+    sample.add_argument("--seed", type=_seed, default=0, help="default: 0")
+    sample.add_argument(
+        "--out",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="FILE.png for a sheet, FILE.parquet for a table",
+    )
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs `mnist-gan`.
+
+    Args:
+      argv: the arguments; by default those of the process.
+
+    Returns:
+      The exit code: 0 done, 1 diverged, 2 cannot be done as asked, 130 stopped by a
+      signal and saved.
+    """
+    arguments = _parser().parse_args(argv)
+
+    import arrow_jax  # noqa: PLC0415  (after the arguments)
+    from mnist_gan._errors import DivergedError, UserError  # noqa: PLC0415
+
+    command = {"train": _train, "sample": _sample}[arguments.command]
+    try:
+        return command(arguments)
+    except (UserError, arrow_jax.ArrowJaxError, OSError) as error:
+        _complain(_one_line(error))
+        return _EXIT_USER
+    except DivergedError as error:
+        _complain(_one_line(error))
+        return _EXIT_DIVERGED
+    except KeyboardInterrupt:
+        _complain(
+            "stopped at once; train --resume goes on from the last checkpoint, if "
+            "there is one"
+        )
+        return _EXIT_STOPPED
+
+
+def _train(arguments: argparse.Namespace) -> int:
+    from mnist_gan import _terminal  # noqa: PLC0415  (after the arguments)
+    from mnist_gan._train import Request, train  # noqa: PLC0415
+
+    out = _terminal.console()
+    request = Request(**{name: getattr(arguments, name) for name in Request._fields})
+    outcome = train(request, out)
+    typed = os.environ.get("MNIST_GAN_TYPED", f"{_PROGRAM} train")
+    if outcome.stopped:
+        out.print(f"stopped at step {outcome.step:,}, and saved. To go on:")
+        out.print(f"  {typed} --resume --out {request.out}", soft_wrap=True)
+        return _EXIT_STOPPED
+    out.print(f"done: {request.out}/samples.png, losses.png, metrics.parquet, ...")
+    return 0
+
+
+def _sample(arguments: argparse.Namespace) -> int:
+    from mnist_gan._sample import sample  # noqa: PLC0415  (after the arguments)
+
+    sample(arguments.run, n=arguments.n, seed=arguments.seed, out=arguments.out)
+    sys.stdout.write(f"{arguments.out}\n")
+    return 0
+
+
+def _complain(text: str) -> None:
+    sys.stderr.write(f"{_PROGRAM}: {text}\n")
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())

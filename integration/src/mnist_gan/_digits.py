@@ -1,0 +1,126 @@
+"""The digits to learn from, whole in memory: 47 MB for all of MNIST.
+
+They are decoded before training starts, so a bad image is found at once, and named,
+and no step waits for a decoder.
+"""
+
+import glob
+import hashlib
+from importlib import resources
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+import arrow_jax
+from mnist_gan import _idx
+from mnist_gan._errors import UserError
+from mnist_gan._game import IMAGE_SHAPE
+from mnist_gan._run import SHIPPED
+
+
+class Digits(NamedTuple):
+    """What `--data` led to.
+
+    Attributes:
+      address: as the user typed it, or `(shipped)`.
+      dataset: one tensor column, `image`: uint8[28, 28].
+      sha256: of all pixels, to know them again on resume.
+    """
+
+    address: str
+    dataset: arrow_jax.Dataset
+    sha256: str
+
+
+def load(address: str | None) -> Digits:
+    """Reads and decodes the training digits.
+
+    Args:
+      address: a Parquet file, a folder of them, a glob, a folder with the original IDX
+        files, or an address that fsspec knows (`hf://`, `gs://`, `s3://`, ...); None
+        for the 10,000 that ship with the package.
+
+    Returns:
+      The digits.
+
+    Raises:
+      UserError: if there is nothing there, no image column, no row, or an image of
+        another size.
+      arrow_jax.ArrowJaxError: if a file cannot be read or an image not decoded.
+    """
+    if address is None:
+        shipped = resources.files("mnist_gan") / "digits" / "train.parquet"
+        with resources.as_file(shipped) as path:
+            images = _decode(arrow_jax.read_parquet(str(path)), "the shipped digits")
+    elif "://" in address:
+        images = _decode(arrow_jax.read_parquet(address), address)
+    else:
+        images = _local(address)
+    if not len(images):
+        raise UserError(f"{address}: has no rows, wanted digits")
+    pixels = hashlib.sha256(np.ascontiguousarray(images)).hexdigest()
+    dataset = arrow_jax.Dataset.from_dict({"image": images})
+    return Digits(address or SHIPPED, dataset, pixels)
+
+
+def _local(address: str) -> np.ndarray:
+    path = Path(address).expanduser()
+    if path.is_dir():
+        idx = _idx.find(path)
+        if idx:
+            return _check(_idx.read(idx), str(idx))
+        return _decode(arrow_jax.read_parquet(_of_train(path)), address)
+    if path.exists():
+        return _decode(arrow_jax.read_parquet(str(path)), address)
+    # Path.glob takes no absolute pattern.
+    matches = sorted(glob.glob(str(path), recursive=True))  # noqa: PTH207
+    if not matches:
+        raise UserError(
+            f"{address}: there is no such file or folder, and no file matches it; "
+            "leave --data out to train on the digits that ship with this package"
+        )
+    return _decode(arrow_jax.read_parquet(matches), address)
+
+
+def _of_train(folder: Path) -> list[str]:
+    """The folder's Parquet files; only those of the training split, if it has any."""
+    files = sorted(folder.rglob("*.parquet"))
+    if not files:
+        raise UserError(
+            f"{folder}: holds no .parquet file and no train-images-idx3-ubyte; give a "
+            "folder that does"
+        )
+    below = [str(file.relative_to(folder)) for file in files]
+    train = [f for f, name in zip(files, below, strict=True) if "train" in name]
+    return [str(file) for file in train or files]
+
+
+def _decode(dataset: arrow_jax.Dataset, where: str) -> np.ndarray:
+    name = _image_column(dataset, where)
+    if not len(dataset):
+        return np.zeros((0, *IMAGE_SHAPE), np.uint8)
+    images = dataset.with_format("numpy", columns=[name])[:][name]
+    return _check(images, f"{where}, column {name!r}")
+
+
+def _image_column(dataset: arrow_jax.Dataset, where: str) -> str:
+    features = dataset.features
+    for name, feature in features.items():
+        if isinstance(feature, arrow_jax.Image):
+            return name
+    if "image" in features:
+        return "image"
+    columns = ", ".join(f"{name} ({of})" for name, of in features.items()) or "none"
+    raise UserError(f"{where}: has no image column; its columns are: {columns}")
+
+
+def _check(images: np.ndarray | list[np.ndarray], where: str) -> np.ndarray:
+    wanted = f"wanted uint8 {list(IMAGE_SHAPE)}, grey"
+    if isinstance(images, list):
+        shapes = sorted({image.shape for image in images})
+        raise UserError(f"{where}: images of sizes {shapes[:3]}, {wanted}")
+    if images.shape[1:] != IMAGE_SHAPE or images.dtype != np.uint8:
+        found = f"{images.dtype} {list(images.shape[1:])}"
+        raise UserError(f"{where}: images are {found}, {wanted}")
+    return images

@@ -1,0 +1,64 @@
+"""The original MNIST files: IDX, gzipped or not."""
+
+import gzip
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from mnist_gan._errors import UserError
+
+_UNSIGNED_BYTES = 0x08
+_STEMS = ("train-images-idx3-ubyte", "train-images.idx3-ubyte")
+
+
+def find(folder: Path) -> Path | None:
+    """Finds the training images among the original four files.
+
+    Args:
+      folder: where to look.
+
+    Returns:
+      The file, or None if the folder holds no such file.
+    """
+    names = [stem + end for stem in _STEMS for end in ("", ".gz")]
+    return next((folder / name for name in names if (folder / name).is_file()), None)
+
+
+def read(path: Path) -> np.ndarray:
+    """Reads an IDX file of unsigned bytes.
+
+    Args:
+      path: the file; gunzipped when its name ends in `.gz`.
+
+    Returns:
+      uint8, of the shape that the file states.
+
+    Raises:
+      UserError: if the file is not IDX, or shorter or longer than it states.
+
+    References:
+      The format is described at <http://yann.lecun.com/exdb/mnist/>.
+    """
+    try:
+        data = path.read_bytes()
+        if path.suffix == ".gz":
+            data = gzip.decompress(data)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise UserError(f"{path}: not a whole gzip file ({error}); get it anew") from (
+            error
+        )
+    if len(data) < 4 or data[:2] != b"\0\0" or data[2] != _UNSIGNED_BYTES:
+        raise UserError(
+            f"{path}: starts with {data[:4].hex(' ') or 'nothing'}, wanted "
+            "00 00 08 03: this is not an IDX file of unsigned bytes"
+        )
+    rank = data[3]
+    shape = np.frombuffer(data[4 : 4 + 4 * rank], ">u4").astype(int)
+    pixels = np.frombuffer(data, np.uint8, offset=min(len(data), 4 + 4 * rank))
+    if shape.size != rank or pixels.size != shape.prod():
+        raise UserError(
+            f"{path}: states {' x '.join(map(str, shape))} bytes and holds "
+            f"{pixels.size}: the file was cut or changed; get it anew"
+        )
+    return pixels.reshape(shape)

@@ -1,0 +1,55 @@
+"""Recipes: what is trained, by which rule, for how long.
+
+A recipe is a short, readable configuration. Adding one means adding an entry to
+`RECIPES`; the loop, the command line and the tests take it from there.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import haiku as hk
+
+from haiku_nets import ReferenceDiscriminator, ReferenceGenerator
+from mnist_gan import _losses
+from optax_chains import Players, gan_adam
+
+
+class Recipe(NamedTuple):
+    """A way to train the GAN.
+
+    Attributes:
+      about: one line for the terminal.
+      steps: how many steps `train` takes unless told otherwise.
+      batch_size: real digits a step, over all devices.
+      latents: length of the vector that the generator starts from.
+      generator: makes the generator, inside a Haiku transform.
+      discriminator: makes the discriminator, inside a Haiku transform.
+      losses: the two losses; each takes what `_losses` describes.
+      chains: the optax chain of each player.
+      equilibrium: each loss's value when the discriminator cannot tell, for the plots.
+    """
+
+    about: str
+    steps: int
+    batch_size: int
+    latents: int
+    generator: Callable[[], hk.Module]
+    discriminator: Callable[[], hk.Module]
+    losses: Players
+    chains: Players
+    equilibrium: Players
+
+
+RECIPES = {
+    "reference": Recipe(
+        about="the GAN of Haiku's MNIST example: softmax losses, Adam 1e-4",
+        steps=1_000,
+        batch_size=64,
+        latents=20,
+        generator=ReferenceGenerator,
+        discriminator=ReferenceDiscriminator,
+        losses=Players(_losses.softmax_gen, _losses.softmax_disc),
+        chains=Players(gan_adam(1e-4), gan_adam(1e-4)),
+        equilibrium=_losses.SOFTMAX_EQUILIBRIUM,
+    ),
+}

@@ -1,0 +1,91 @@
+"""Digits from a trained generator, as a sheet or as a Parquet file."""
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+import arrow_jax
+from mnist_gan import _game, _pictures
+from mnist_gan._checkpoints import Checkpoints
+from mnist_gan._errors import UserError
+from mnist_gan._recipes import RECIPES, Recipe
+from mnist_gan._run import RunFolder
+
+SHEET = 64
+_ENDINGS = (".parquet", ".png")
+
+
+@partial(jax.jit, static_argnums=(0, 3))
+def _sample(recipe: Recipe, gen_params: Any, key: jax.Array, n: int) -> jax.Array:
+    return _game.sample(recipe, gen_params, key, n)
+
+
+def draw(recipe: Recipe, gen_params: Any, *, seed: int, n: int) -> np.ndarray:
+    """Draws digits; the first ones do not depend on how many are drawn.
+
+    Args:
+      recipe: of the run.
+      gen_params: the generator's parameters.
+      seed: of the latents.
+      n: how many.
+
+    Returns:
+      uint8[n, 28, 28].
+    """
+    sheets = -(-n // SHEET)  # sheets of one size compile once and bound the memory
+    keys = (jax.random.fold_in(jax.random.key(seed), i) for i in range(sheets))
+    drawn = [np.asarray(_sample(recipe, gen_params, key, SHEET)) for key in keys]
+    return np.concatenate(drawn)[:n]
+
+
+def write_samples(path: Path, images: np.ndarray) -> None:
+    """Writes digits as PNG images in a Parquet file, in the layout of the hub's MNIST.
+
+    Args:
+      path: the file.
+      images: uint8[n, 28, 28].
+    """
+    features = arrow_jax.Features({"image": arrow_jax.Image()})
+    arrow_jax.write_parquet(path, {"image": images}, features=features)
+
+
+def sample(run: Path, *, n: int, seed: int, out: Path) -> None:
+    """Draws digits from a run's last checkpoint.
+
+    Args:
+      run: the run's folder.
+      n: how many.
+      seed: of the latents; the same seed gives the same digits.
+      out: a PNG or a Parquet file, by its ending.
+
+    Raises:
+      UserError: if there is no run, no checkpoint, or the ending is another.
+    """
+    if out.suffix not in _ENDINGS:
+        raise UserError(f"--out {out}: ends in neither {' nor '.join(_ENDINGS)}")
+    if out.is_dir():
+        raise UserError(f"--out {out}: is a folder; name a file in it")
+    if n < 1:
+        raise UserError(f"--n {n}: wanted 1 or more")
+    folder = RunFolder(run)
+    config = folder.load()
+    recipe = RECIPES[config.recipe]
+    if not folder.checkpoints.is_dir():
+        raise UserError(f"{run}: has no checkpoint yet")
+    checkpoints = Checkpoints(folder.checkpoints)
+    try:
+        if checkpoints.latest_step() is None:
+            raise UserError(f"{run}: has no checkpoint yet")
+        like = jax.eval_shape(lambda: _game.init(recipe, config.seed))
+        state = checkpoints.restore(like, None).state
+    finally:
+        checkpoints.close()
+    images = draw(recipe, state.params.gen, seed=seed, n=n)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    if out.suffix == ".png":
+        _pictures.save_samples(out, images)
+    else:
+        write_samples(out, images)

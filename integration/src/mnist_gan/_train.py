@@ -1,0 +1,126 @@
+"""The training run: from the digits to the folder of results."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.console import Console
+
+from mnist_gan import _digits, _estimate
+from mnist_gan._devices import Placement, check_batch_size, describe, place
+from mnist_gan._errors import UserError
+from mnist_gan._loop import Outcome, Plan, run
+from mnist_gan._recipes import RECIPES
+from mnist_gan._run import Config, RunFolder
+
+_DEFAULT_RECIPE = "reference"
+
+
+class Request(NamedTuple):
+    """What the user asked for; None where nothing was said.
+
+    Attributes:
+      data: address of the digits.
+      out: the run's folder.
+      steps: how many steps in all.
+      batch_size: real digits a step.
+      seed: of everything random.
+      recipe: name of the recipe.
+      resume: whether to go on with the run in `out`.
+      devices: how many devices.
+    """
+
+    data: str | None
+    out: Path
+    steps: int | None
+    batch_size: int | None
+    seed: int | None
+    recipe: str | None
+    resume: bool
+    devices: int | None
+
+
+def train(request: Request, out: Console) -> Outcome:
+    """Trains, or goes on training, and leaves the results in the run's folder.
+
+    Everything the user could have got wrong is checked before the folder is touched.
+
+    Args:
+      request: what to do.
+      out: where to report.
+
+    Returns:
+      The last step, and whether a signal ended the run before its time.
+
+    Raises:
+      UserError: if the request cannot be done; nothing has been written.
+      DivergedError: if the losses stop being finite.
+    """
+    folder = RunFolder(request.out)
+    before = folder.load() if request.resume else None
+    if before is None:
+        folder.check_new()
+    name = request.recipe or (before.recipe if before else _DEFAULT_RECIPE)
+    if name not in RECIPES:
+        raise UserError(f"recipe {name!r}: there is none; take {', '.join(RECIPES)}")
+    defaults = before or RECIPES[name]
+    steps = request.steps or defaults.steps
+    batch_size = request.batch_size or defaults.batch_size
+    placement = place(request.devices)
+    check_batch_size(batch_size, placement)
+    _announce(out, name, steps, batch_size, placement)
+
+    digits = _digits.load(request.data or (before.address if before else None))
+    config = Config(
+        recipe=name,
+        steps=steps,
+        batch_size=batch_size,
+        seed=request.seed if request.seed is not None else before.seed if before else 0,
+        data=digits.address,
+        rows=len(digits.dataset),
+        sha256=digits.sha256,
+    )
+    if batch_size > config.rows:
+        raise UserError(
+            f"batch size {batch_size} is above the {config.rows:,} digits of "
+            f"{digits.address}; take --batch-size {config.rows} or less"
+        )
+    if before:
+        _check_same(before, config)
+    plan = Plan(folder, config, RECIPES[name], placement, digits.dataset)
+    return run(plan, out, resume=request.resume)
+
+
+def _announce(
+    out: Console,
+    recipe: str,
+    steps: int,
+    batch_size: int,
+    placement: Placement,
+) -> None:
+    device = placement.mesh.devices.flat[0]
+    # Simulated devices share the cores, real ones share the work.
+    sharers = 1 if device.platform == "cpu" else placement.mesh.size
+    expected = _estimate.seconds(steps * batch_size // sharers, device)
+    out.print(f"[bold]{recipe}[/bold]: {RECIPES[recipe].about}")
+    out.print(
+        f"{steps:,} steps of {batch_size} digits on {describe(placement)}, "
+        f"about {_estimate.spell(expected)}"
+    )
+
+
+def _check_same(before: Config, now: Config) -> None:
+    """A resumed run goes on with what it was started with; only steps may change."""
+    for name, option in (
+        ("recipe", "--recipe"),
+        ("batch_size", "--batch-size"),
+        ("seed", "--seed"),
+        ("sha256", "--data"),
+    ):
+        was, asked = getattr(before, name), getattr(now, name)
+        if was != asked:
+            if option == "--data":
+                was, asked = f"{before.rows:,} digits", f"{now.rows:,} others"
+            raise UserError(
+                f"--resume: the run was started with {option} {was}, this is {asked}; "
+                f"leave {option} out, or start another run with --out"
+            )
