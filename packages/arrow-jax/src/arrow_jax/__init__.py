@@ -1,1 +1,60 @@
-"""Apache Arrow and Parquet to jax.Array: formats, datasets and a resumable, sharded loader."""
+"""Apache Arrow and Parquet to jax.Array: formats, datasets, and a resumable loader."""
+
+from arrow_jax._containers import Masked, Ragged
+from arrow_jax._dataset import Dataset
+from arrow_jax._dataset_dict import DatasetDict
+from arrow_jax._encode import to_arrow
+from arrow_jax._errors import (
+    ArrowJaxError,
+    DecodeError,
+    DeviceError,
+    ManifestError,
+    NarrowingError,
+    NullsError,
+    ShapeError,
+    UnsupportedTypeError,
+)
+from arrow_jax._features import (
+    Array2D,
+    Array3D,
+    Array4D,
+    Array5D,
+    ClassLabel,
+    Dictionary,
+    Features,
+    Image,
+    List,
+    Value,
+)
+from arrow_jax._loader import Loader
+from arrow_jax._parquet import read_parquet
+from arrow_jax._write import write_parquet
+
+__all__ = [
+    "Array2D",
+    "Array3D",
+    "Array4D",
+    "Array5D",
+    "ArrowJaxError",
+    "ClassLabel",
+    "Dataset",
+    "DatasetDict",
+    "DecodeError",
+    "DeviceError",
+    "Dictionary",
+    "Features",
+    "Image",
+    "List",
+    "Loader",
+    "ManifestError",
+    "Masked",
+    "NarrowingError",
+    "NullsError",
+    "Ragged",
+    "ShapeError",
+    "UnsupportedTypeError",
+    "Value",
+    "read_parquet",
+    "to_arrow",
+    "write_parquet",
+]

@@ -1,0 +1,444 @@
+"""The dataset: rows of a source, and the format in which they are given."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from arrow_jax._column import Index
+from arrow_jax._device import mode, put
+from arrow_jax._encode import to_arrow
+from arrow_jax._errors import ArrowJaxError
+from arrow_jax._features import Features
+from arrow_jax._format import Format, check_columns, make_format
+from arrow_jax._number_plan import NumberPlan
+from arrow_jax._permutation import permute
+from arrow_jax._plan import Plan, plan_columns
+from arrow_jax._python import python_column
+from arrow_jax._rows import compose, resolve
+from arrow_jax._source import Source
+from arrow_jax._table import as_table
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Dataset:
+    """Rows of Arrow data that turn into arrays on access.
+
+    Make one with `from_dict`, `from_arrow` or `read_parquet`. It never changes: every
+    verb returns another one, and selections and shuffles are index views that copy
+    nothing.
+
+    What a column becomes is decided for the column as a whole, never by the rows asked
+    for: a null, a short row or an empty slice changes neither dtype nor rank nor
+    container, so a jitted function that takes a batch is traced once.
+
+    Attributes:
+      source: the table and what is known about it, shared by all views.
+      rows: which of its rows these are: a range or int64 indices.
+      format: what they are given as.
+
+    Example:
+      >>> ds = Dataset.from_dict({"data": [[1, 2], [3, 4]]}).with_format("jax")
+      >>> ds[0]
+      {'data': Array([1, 2], dtype=int32)}
+      >>> ds[:2]["data"].shape
+      (2, 2)
+    """
+
+    source: Source
+    rows: Index
+    format: Format = Format()
+
+    @classmethod
+    def from_dict(
+        cls, mapping: Mapping[str, Any], features: Mapping[str, Any] | None = None
+    ) -> "Dataset":
+        """Makes a dataset of columns in memory; they are copied.
+
+        Args:
+          mapping: name -> list, NumPy or jax array of any rank, one row for each
+            element of the first axis.
+          features: what some of the columns are, such as `ClassLabel` or `Image`.
+
+        Returns:
+          The dataset.
+
+        Raises:
+          ShapeError: if columns differ in their number of rows.
+          ArrowJaxError: if a column can't become what its feature declares.
+
+        Example:
+          >>> from arrow_jax import ClassLabel, Features
+          >>> features = Features({"pet": ClassLabel(["cat", "dog"])})
+          >>> Dataset.from_dict({"pet": ["dog", "cat"]}, features)[:]
+          {'pet': [1, 0]}
+        """
+        return cls.of_source(Source.of(to_arrow(mapping, features), features))
+
+    @classmethod
+    def from_arrow(cls, data: Any) -> "Dataset":
+        """Makes a dataset of Arrow data; nothing is copied.
+
+        Args:
+          data: a `pyarrow` Table, RecordBatch or RecordBatchReader, a Hugging Face
+            Dataset, or any object with `__arrow_c_stream__` or `__arrow_c_array__`,
+            such as a polars or pandas frame.
+
+        Returns:
+          The dataset.
+
+        Raises:
+          UnsupportedTypeError: if the object is none of these.
+          ArrowJaxError: if two columns have one name.
+
+        Example:
+          >>> import pyarrow as pa
+          >>> len(Dataset.from_arrow(pa.table({"x": [1, 2, 3]})))
+          3
+        """
+        return cls.of_source(Source.of(as_table(data)))
+
+    @classmethod
+    def of_source(cls, source: Source, rows: Index | None = None) -> "Dataset":
+        """Makes a dataset of a source; for this package's readers.
+
+        Args:
+          source: of the rows.
+          rows: which of them, all by default.
+
+        Returns:
+          The dataset, without a format.
+        """
+        return cls(source, range(len(source)) if rows is None else rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows there are."""
+        return len(self)
+
+    @property
+    def column_names(self) -> list[str]:
+        """The names of the columns that the format shows."""
+        return list(self.format.columns or self.source.table.column_names)
+
+    @property
+    def features(self) -> Features:
+        """What the columns are."""
+        return Features({n: self.source.features[n] for n in self.column_names})
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """The tree of `jax.ShapeDtypeStruct` that one row is.
+
+        Columns of Python objects are left out. A column whose rows differ in length is
+        a `Ragged` whose values have an axis of length 0, since no number would be
+        right. Without a format it is that of "jax".
+
+        Example:
+          >>> Dataset.from_dict({"x": [[1, 2], [3, 4]]}).spec
+          {'x': ShapeDtypeStruct(shape=(2,), dtype=int32)}
+        """
+        plans = self._plans if self._formats_arrays else self.with_format("jax")._plans
+        specs = {name: plan.spec for name, plan in plans.items()}
+        return {name: spec for name, spec in specs.items() if spec is not None}
+
+    def with_format(
+        self,
+        kind: str | None = None,
+        *,
+        columns: Any = None,
+        device: Any = None,
+        nulls: Any = "error",
+    ) -> "Dataset":
+        """Chooses what rows are given as; nothing is converted before it is asked for.
+
+        Args:
+          kind: "jax" for `jax.Array`, "numpy", "arrow" for tables, or None for Python
+            objects. "jax" and "numpy" give strings and bytes as Python objects.
+          columns: the names to give; all of them by default.
+          device: only with "jax": `str(device)`, a Device or a Sharding, to which the
+            arrays are committed. By default they are uncommitted, on jax's default
+            device.
+          nulls: "error" raises at the first use of a column with nulls among these
+            rows; "mask" gives `Masked(values, valid)` for every column of numbers;
+            "nan" puts NaN into floats and raises for others; a number fills in. Or a
+            mapping from column to one of these.
+
+        Returns:
+          The same rows in another format. 64-bit columns become 32 bits wide if
+          `jax_enable_x64` is off now; values that do not fit raise.
+
+        Raises:
+          UnsupportedTypeError: if a column has no array to become.
+          NarrowingError: if a time does not fit 32 bits and `jax_enable_x64` is off.
+          DeviceError: if this process has no such device.
+          ArrowJaxError: if a column or an option is unknown.
+
+        Example:
+          >>> ds = Dataset.from_dict({"x": [1, None]})
+          >>> ds.with_format("numpy", nulls="mask")[:]["x"].valid
+          array([ True, False])
+        """
+        known = self.source.table.column_names
+        chosen = make_format(kind, columns, device, nulls, known)
+        made = replace(self, format=chosen)
+        if made._formats_arrays:
+            for plan in made._plans.values():
+                if isinstance(plan, NumberPlan) and plan.unit:
+                    plan.check(made.rows)
+        return made
+
+    @property
+    def _formats_arrays(self) -> bool:
+        return self.format.kind in ("jax", "numpy")
+
+    @cached_property
+    def _plans(self) -> dict[str, Plan]:
+        return plan_columns(
+            self.source,
+            self.column_names,
+            x64=self.format.x64,
+            nulls=self.format.nulls,
+        )
+
+    @cached_property
+    def _checked(self) -> dict[str, Plan]:
+        return {}
+
+    def _plan(self, name: str) -> Plan:
+        if name not in self._checked:
+            plan = self._plans[name]
+            plan.check(self.rows)
+            self._checked[name] = plan
+        return self._checked[name]
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, str):
+            check_columns((key,), self.column_names)
+            return self._give([key], self.rows)[key]
+        positions = resolve(key, len(self))
+        if isinstance(positions, int):
+            row = range(positions, positions + 1)
+            return self._give(self.column_names, compose(self.rows, row), one=True)
+        return self._give(self.column_names, compose(self.rows, positions))
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+    def iter(self, batch_size: int, *, drop_last_batch: bool = False) -> Iterator[Any]:
+        """Gives the rows in batches, in order.
+
+        `Loader` does more: it shuffles, prefetches, shards and resumes.
+
+        Args:
+          batch_size: rows in a batch; the last one may have fewer.
+          drop_last_batch: whether to leave such a last batch out.
+
+        Yields:
+          What `ds[a:b]` gives.
+
+        Raises:
+          ArrowJaxError: if `batch_size` is less than one.
+
+        Example:
+          >>> ds = Dataset.from_dict({"x": [1, 2, 3]})
+          >>> list(ds.iter(batch_size=2))
+          [{'x': [1, 2]}, {'x': [3]}]
+        """
+        check_batch_size(batch_size)
+        stop = len(self) - len(self) % batch_size if drop_last_batch else len(self)
+        return (self[i : i + batch_size] for i in range(0, stop, batch_size))
+
+    def _give(self, names: list[str], rows: Index, *, one: bool = False) -> Any:
+        kind = self.format.kind
+        if kind is None:
+            columns = {name: python_column(self.source, name, rows) for name in names}
+            return {n: c[0] for n, c in columns.items()} if one else columns
+        if kind == "arrow":
+            return self._table(names, rows)
+        batch = {name: self._plan(name).batch(rows) for name in names}
+        if one:
+            batch = _first(batch)
+        if kind == "numpy":
+            return batch
+        with mode(x64=self.format.x64):
+            return put(batch, self.format.device)
+
+    def _table(self, names: list[str], rows: Index) -> pa.Table:
+        table = self.source.table.select(names)
+        if isinstance(rows, range):
+            return table.slice(rows.start, len(rows))
+        arrays = [self.source.kept((n,)).gather(rows).array for n in names]
+        return pa.table(arrays, schema=table.schema)
+
+    def _view(self, positions: Index) -> "Dataset":
+        return replace(self, rows=compose(self.rows, positions))
+
+    def select(self, indices: Any) -> "Dataset":
+        """Picks rows, as a view.
+
+        Args:
+          indices: what `ds[...]` takes: positions, a range, or a mask of booleans.
+
+        Returns:
+          A dataset with those rows, in that order.
+
+        Raises:
+          IndexError: if a position is out of range.
+          ShapeError: if a mask has another length.
+
+        Example:
+          >>> Dataset.from_dict({"x": [5, 6, 7]}).select([2, 0])[:]
+          {'x': [7, 5]}
+        """
+        positions = resolve(indices, len(self))
+        one = isinstance(positions, int)
+        return self._view(np.array([positions]) if one else positions)
+
+    def skip(self, n: int) -> "Dataset":
+        """Leaves out the first rows, as a view.
+
+        Args:
+          n: how many.
+
+        Returns:
+          The rest.
+
+        Example:
+          >>> len(Dataset.from_dict({"x": [5, 6, 7]}).skip(1))
+          2
+        """
+        return self._view(range(min(max(n, 0), len(self)), len(self)))
+
+    def take(self, n: int) -> "Dataset":
+        """Keeps the first rows, as a view.
+
+        Args:
+          n: how many.
+
+        Returns:
+          At most `n` rows.
+
+        Example:
+          >>> len(Dataset.from_dict({"x": [5, 6, 7]}).take(2))
+          2
+        """
+        return self._view(range(min(max(n, 0), len(self))))
+
+    def shuffle(self, *, seed: int) -> "Dataset":
+        """Puts the rows into another order, as a view.
+
+        `Loader(..., shuffle=True)` needs no memory for it and gives another order each
+        epoch; this is for looking at a few rows, or for splitting.
+
+        Args:
+          seed: the same seed gives the same order.
+
+        Returns:
+          The shuffled dataset.
+
+        Example:
+          >>> sorted(Dataset.from_dict({"x": [5, 6, 7]}).shuffle(seed=1)["x"])
+          [5, 6, 7]
+        """
+        return self._view(permute(np.arange(len(self)), n=len(self), seed=seed))
+
+    def filter(self, condition: Any, *, batch_size: int = 1024) -> "Dataset":
+        """Keeps the rows that a condition holds for, as a view.
+
+        Args:
+          condition: an Arrow expression such as `pc.field("label") == 3`, or a
+            function that takes a batch, a dict of columns in the dataset's format
+            ("numpy" if none was set), and returns one boolean a row.
+          batch_size: rows in a batch, for a function.
+
+        Returns:
+          The rows that are left; those for which an expression is null are not.
+
+        Raises:
+          ShapeError: if the function returns another number of booleans.
+
+        Example:
+          >>> import pyarrow.compute as pc
+          >>> ds = Dataset.from_dict({"x": [5, 6, 7]})
+          >>> ds.filter(pc.field("x") > 5)["x"]
+          [6, 7]
+          >>> ds.filter(lambda batch: batch["x"] % 2 == 1)["x"]
+          [5, 7]
+        """
+        from arrow_jax._verbs import kept_rows  # noqa: PLC0415  (it takes datasets)
+
+        return self._view(kept_rows(self, condition, batch_size))
+
+    def map(
+        self,
+        function: Callable[[dict[str, Any]], Mapping[str, Any]],
+        *,
+        batch_size: int = 1024,
+        features: Mapping[str, Any] | None = None,
+    ) -> "Dataset":
+        """Makes columns out of columns, batch by batch.
+
+        Args:
+          function: takes a dict of columns in the dataset's format ("numpy" if none
+            was set) and returns a dict of columns: arrays, lists, `Masked`, `Ragged`.
+            Columns that it does not return stay as they are.
+          batch_size: rows in a batch.
+          features: what some of the new columns are.
+
+        Returns:
+          A new dataset in memory, in the same format. Its dtypes are those that the
+          function returned.
+
+        Raises:
+          ShapeError: if the function returns another number of rows, or columns that
+            differ from batch to batch.
+
+        Example:
+          >>> ds = Dataset.from_dict({"x": [1, 2]})
+          >>> ds.map(lambda batch: {"y": batch["x"] * 2})[:]
+          {'x': [1, 2], 'y': [2, 4]}
+        """
+        from arrow_jax._verbs import mapped  # noqa: PLC0415  (it takes datasets)
+
+        return mapped(self, function, batch_size, features)
+
+    def __repr__(self) -> str:
+        kind = self.format.kind or "Python objects"
+        where = f" on {self.format.device}" if self.format.device else ""
+        width = max(map(len, self.column_names), default=0)
+        lines = [f"Dataset of {len(self):,} rows, given as {kind}{where}"]
+        for name, feature in self.features.items():
+            text = repr(feature)
+            text = text if len(text) <= 60 else f"{text[:57]}..."
+            lines.append(f"  {name:{width}}  {text}")
+        return "\n".join(lines)
+
+
+def check_batch_size(batch_size: int) -> None:
+    """Raises for a batch size that is none.
+
+    Args:
+      batch_size: what the user gave.
+
+    Raises:
+      ArrowJaxError: if it is not an integer of at least one.
+    """
+    if isinstance(batch_size, bool) or not isinstance(batch_size, int | np.integer):
+        raise ArrowJaxError(f"batch_size={batch_size!r}: wanted an integer")
+    if batch_size < 1:
+        raise ArrowJaxError(f"batch_size={batch_size}: wanted at least 1")
+
+
+def _first(tree: Any) -> Any:
+    if isinstance(tree, dict):
+        return {name: _first(inner) for name, inner in tree.items()}
+    if isinstance(tree, tuple):
+        return type(tree)(*map(_first, tree))
+    return tree[0]

@@ -1,0 +1,287 @@
+"""The way back: arrays, lists and images to Arrow.
+
+What a formatted dataset or a loader gives can be handed in as it is: `Masked` becomes
+nulls, `Ragged` lists, a dict a struct, an array of rank two and more a column of
+`arrow.fixed_shape_tensor`.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+import pyarrow as pa
+
+from arrow_jax._containers import Masked, Ragged
+from arrow_jax._errors import ArrowJaxError, NarrowingError, ShapeError
+from arrow_jax._features import (
+    Array2D,
+    Array3D,
+    Array4D,
+    Array5D,
+    ClassLabel,
+    Image,
+    List,
+    Value,
+)
+from arrow_jax._png import encode_images
+
+
+def to_arrow(tree: Mapping[str, Any], features: Mapping[str, Any] | None = None) -> Any:
+    """Makes an Arrow table of a tree of arrays.
+
+    Args:
+      tree: column -> NumPy or jax array of any rank, list, `Masked`, `Ragged`, or a
+        dict of these for a struct. All have as many rows.
+      features: what some of the columns are; see `Features`.
+
+    Returns:
+      A `pyarrow.Table`.
+
+    Raises:
+      ShapeError: if columns differ in their number of rows.
+      NarrowingError: if a value does not fit the type that its feature declares.
+      ArrowJaxError: if a value can't be what its feature declares.
+
+    Example:
+      >>> import numpy as np
+      >>> to_arrow({"x": np.zeros((4, 2, 3), np.float32)}).schema.field("x").type
+      FixedShapeTensorType(extension<arrow.fixed_shape_tensor[value_type=float, ...
+    """
+    features = features or {}
+    unknown = [name for name in features if name not in tree]
+    if unknown:
+        raise ArrowJaxError(
+            f"the features name the column {unknown[0]!r}; there are {list(tree)}"
+        )
+    arrays = {n: encode_column(n, v, features.get(n)) for n, v in tree.items()}
+    rows = {name: len(array) for name, array in arrays.items()}
+    for name, n in rows.items():
+        first = next(iter(rows))
+        if n != rows[first]:
+            raise ShapeError(
+                f"column {name!r} has {n} rows, column {first!r} has {rows[first]}; "
+                "wanted as many in each"
+            )
+    return pa.table(arrays)
+
+
+def encode_column(name: str, values: Any, feature: Any = None) -> pa.Array:
+    """Makes an Arrow array of one column.
+
+    Args:
+      name: the column's, for errors.
+      values: see `to_arrow`.
+      feature: what it is, or None to go by the values.
+
+    Returns:
+      The array.
+
+    Raises:
+      ArrowJaxError: if the values can't be that; names the column.
+    """
+    try:
+        return _encode(name, values, feature)
+    except ArrowJaxError:
+        raise
+    except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
+        kind = NarrowingError if _is_overflow(error) else ArrowJaxError
+        wanted = "an Arrow column" if feature is None else repr(feature)
+        raise kind(f"column {name!r} could not become {wanted}: {error}") from error
+
+
+def _is_overflow(error: Exception) -> bool:
+    return isinstance(error, OverflowError) or any(
+        words in str(error) for words in ("not in range", "out of bounds", "too large")
+    )
+
+
+def _encode(name: str, values: Any, feature: Any) -> pa.Array:
+    match values:
+        case pa.Array() | pa.ChunkedArray() if feature is None:
+            chunked = isinstance(values, pa.ChunkedArray)
+            return values.combine_chunks() if chunked else values
+        case Masked(inner, valid) if not isinstance(feature, Image):
+            return _encode_masked(name, inner, np.asarray(valid), feature)
+        case Ragged(inner, lengths):
+            return _encode_ragged(name, inner, np.asarray(lengths), feature)
+        case Mapping():
+            return _encode_struct(name, values, feature)
+        case jax.Array():
+            return _encode(name, np.asarray(values), feature)
+    match feature:
+        case Image():
+            return encode_images(name, values)
+        case ClassLabel():
+            return _encode_labels(name, values, feature)
+        case Array2D() | Array3D() | Array4D() | Array5D():
+            return _as_type(values, arrow_type(feature))
+    if feature is not None:
+        return _as_type(values, arrow_type(feature))
+    if isinstance(values, np.ndarray):
+        return encode_array(name, values)
+    return _encode_list(name, list(values))
+
+
+def encode_array(
+    name: str, values: np.ndarray, mask: np.ndarray | None = None
+) -> pa.Array:
+    """Makes an Arrow array of a NumPy array; the memory is copied.
+
+    Args:
+      name: the column's, for errors.
+      values: [n, ...].
+      mask: of the same shape, True where null, or None.
+
+    Returns:
+      An array of numbers, or of tensors where there is more than one axis.
+
+    Raises:
+      ShapeError: if the array has no axis.
+    """
+    if not values.ndim:
+        raise ShapeError(f"column {name!r} is one scalar; wanted an axis of rows")
+    if values.ndim == 1:
+        return pa.array(values.copy(), mask=mask)
+    shape = values.shape[1:]
+    flat = np.ascontiguousarray(values).reshape(-1)
+    storage = pa.FixedSizeListArray.from_arrays(
+        encode_array(name, flat, None if mask is None else mask.reshape(-1)),
+        int(np.prod(shape)),
+    )
+    if not all(shape):  # Arrow can't count the rows of nothing
+        storage = pa.array([[]] * len(values), storage.type)
+    type_ = pa.fixed_shape_tensor(storage.type.value_type, shape)
+    return pa.ExtensionArray.from_storage(type_, storage)
+
+
+def _encode_masked(name: str, values: Any, valid: np.ndarray, feature: Any) -> pa.Array:
+    if valid.ndim > 1 and isinstance(values, np.ndarray | jax.Array):
+        return encode_array(name, np.asarray(values), mask=~valid)
+    array = _encode(name, values, feature)
+    # Taking at a null index gives null, whatever the type.
+    return array.take(pa.array(np.arange(len(array)), mask=~valid))
+
+
+def _encode_ragged(
+    name: str, values: Any, lengths: np.ndarray, feature: Any
+) -> pa.Array:
+    used = None
+    if isinstance(values, Masked):
+        used = np.asarray(values.valid)
+        values = values.values
+    values = np.asarray(values)
+    kept = np.arange(values.shape[1]) < lengths[:, None]
+    inner = feature.feature if isinstance(feature, List) else None
+    flat: Any = values[kept]
+    flat = flat if used is None else Masked(flat, used[kept])
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), _encode(name, flat, inner))
+
+
+def _encode_struct(name: str, values: Mapping[str, Any], feature: Any) -> pa.Array:
+    inner = feature if isinstance(feature, Mapping) else {}
+    arrays = {
+        field: encode_column(f"{name}.{field}", column, inner.get(field))
+        for field, column in values.items()
+    }
+    return pa.StructArray.from_arrays(list(arrays.values()), list(arrays))
+
+
+def _encode_list(name: str, values: list[Any]) -> pa.Array:
+    values = [np.asarray(v) if isinstance(v, jax.Array) else v for v in values]
+    arrays = [v for v in values if isinstance(v, np.ndarray)]
+    if not arrays or len(arrays) < len(values) or arrays[0].ndim < 1:
+        return pa.array([v.tolist() if _is_deep(v) else v for v in values])
+    if len({(a.ndim, a.dtype, a.shape[1:]) for a in arrays}) > 1:
+        return pa.array([a.tolist() for a in arrays])
+    offsets = np.cumsum([0, *map(len, arrays)])
+    child = encode_array(name, np.concatenate(arrays))
+    child = child.storage if isinstance(child, pa.ExtensionArray) else child
+    for size in reversed(arrays[0].shape[2:]):
+        child = pa.FixedSizeListArray.from_arrays(child.flatten(), size)
+    if arrays[0].ndim > 2:
+        child = pa.FixedSizeListArray.from_arrays(child, arrays[0].shape[1])
+    return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), child)
+
+
+def _is_deep(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.ndim != 1
+
+
+def _encode_labels(name: str, values: Any, feature: ClassLabel) -> pa.Array:
+    array = _encode_list(name, values) if isinstance(values, list) else pa.array(values)
+    if pa.types.is_string(array.type):
+        known = [None if v is None else feature.str2int(v) for v in array.to_pylist()]
+        return pa.array(known, pa.int64())
+    array = array.cast(pa.int64())
+    codes = np.asarray(array.fill_null(0))
+    bad = np.flatnonzero((codes < -1) | (codes >= feature.num_classes))
+    if len(bad):
+        raise ArrowJaxError(
+            f"column {name!r}, row {bad[0]}: {codes[bad[0]]} is no label; there are "
+            f"{feature.num_classes} names, numbered 0 to {feature.num_classes - 1} "
+            "(-1 stands for an unknown one)"
+        )
+    return array
+
+
+def _as_type(values: Any, type_: pa.DataType) -> pa.Array:
+    if isinstance(values, np.ndarray):
+        if values.ndim == 1 and values.dtype != object:
+            return pa.array(values.copy()).cast(type_)
+        values = values.tolist()
+    plain = [_plain(v) for v in values]
+    return pa.array(plain, type_)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray | jax.Array | np.generic):
+        return np.asarray(value).tolist()
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return [_plain(v) for v in value]
+    return value
+
+
+def arrow_type(feature: Any) -> pa.DataType:
+    """Finds the Arrow type that stores a feature.
+
+    Args:
+      feature: any feature.
+
+    Returns:
+      The type.
+
+    Raises:
+      ArrowJaxError: if Arrow has no type of that name.
+    """
+    match feature:
+        case Value(dtype):
+            return _named(dtype)
+        case List(inner, length):
+            return pa.list_(arrow_type(inner), length)
+        case ClassLabel():
+            return pa.int64()
+        case Image():
+            return pa.struct({"bytes": pa.binary(), "path": pa.string()})
+        case Array2D() | Array3D() | Array4D() | Array5D():
+            type_ = _named(feature.dtype)
+            for _ in feature.shape:
+                type_ = pa.list_(type_)
+            return type_
+        case Mapping():
+            return pa.struct({k: arrow_type(v) for k, v in feature.items()})
+    raise ArrowJaxError(
+        f"{feature!r} is no feature: use Value, List, ClassLabel, Array2D to Array5D, "
+        "Image, or a dict of them"
+    )
+
+
+def _named(dtype: str) -> pa.DataType:
+    try:
+        return pa.type_for_alias(dtype)
+    except ValueError as error:
+        raise ArrowJaxError(
+            f"Value({dtype!r}): Arrow has no type of that name; use one such as "
+            '"int32", "float16", "bool", "string" or "timestamp[ms]"'
+        ) from error

@@ -1,0 +1,264 @@
+"""What a column means, where its Arrow type does not say it all.
+
+An int64 column can be class labels, a struct of bytes and path an image, a list of
+lists a matrix. Features say so. They are read from, and written to, the schema
+metadata that Hugging Face `datasets` uses, see `_metadata`.
+"""
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from arrow_jax._errors import ArrowJaxError, ShapeError
+
+
+@dataclass(frozen=True)
+class Value:
+    """A scalar.
+
+    Attributes:
+      dtype: Arrow's name of the type, such as "int64", "float32", "string" or
+        "timestamp[ms]". Temporal columns are integers in that unit.
+
+    Example:
+      >>> Value("uint8")
+      Value(dtype='uint8')
+    """
+
+    dtype: str
+
+
+@dataclass(frozen=True)
+class List:
+    """A list of some feature.
+
+    Attributes:
+      feature: what each element is.
+      length: how many there are in every row, or -1.
+
+    Example:
+      >>> List(Value("int32"), length=3)
+      List(feature=Value(dtype='int32'), length=3)
+    """
+
+    feature: Any
+    length: int = -1
+
+
+@dataclass(frozen=True)
+class Dictionary:
+    """Codes into a dictionary; the column becomes the codes.
+
+    Attributes:
+      values: the dictionary, so that `values[code]` is what the file meant.
+      dtype: the width of the codes.
+
+    Example:
+      >>> import pyarrow as pa
+      >>> from arrow_jax import Dataset
+      >>> colour = pa.array(["red", "blue", "red"]).dictionary_encode()
+      >>> ds = Dataset.from_arrow(pa.table({"colour": colour}))
+      >>> ds.features["colour"].values
+      ('red', 'blue')
+    """
+
+    values: tuple[Any, ...]
+    dtype: str = "int32"
+
+
+@dataclass(frozen=True)
+class ClassLabel:
+    """An integer that stands for a name; int32 on the device.
+
+    Attributes:
+      names: the names, in the order of their numbers.
+
+    Raises:
+      ArrowJaxError: if a name comes twice.
+
+    Example:
+      >>> label = ClassLabel(names=["cat", "dog"])
+      >>> label.str2int("dog"), label.int2str([1, 0])
+      (1, ['dog', 'cat'])
+    """
+
+    names: tuple[str, ...]
+
+    def __init__(self, names: Sequence[str]) -> None:
+        object.__setattr__(self, "names", tuple(names))
+        twice = sorted({n for n in self.names if self.names.count(n) > 1})
+        if twice:
+            raise ArrowJaxError(
+                f"ClassLabel: {twice[0]!r} is there {self.names.count(twice[0])} "
+                "times; each name stands for one number"
+            )
+
+    @property
+    def num_classes(self) -> int:
+        """How many names there are."""
+        return len(self.names)
+
+    def int2str(self, values: Any) -> Any:
+        """Turns numbers into names.
+
+        Args:
+          values: an integer, or a sequence or array of them.
+
+        Returns:
+          A name, or a list of names.
+
+        Raises:
+          ArrowJaxError: if a number is not that of a name.
+        """
+        codes = np.asarray(values)
+        bad = (codes < 0) | (codes >= len(self.names))
+        if bad.any():
+            raise ArrowJaxError(
+                f"ClassLabel: {codes[bad].flat[0]} is no label; there are "
+                f"{len(self.names)} names, numbered 0 to {len(self.names) - 1}"
+            )
+        return np.array(self.names, object)[codes.astype(np.intp)].tolist()
+
+    def str2int(self, values: Any) -> Any:
+        """Turns names into numbers.
+
+        Args:
+          values: a name, or a sequence of names.
+
+        Returns:
+          An integer, or a list of integers.
+
+        Raises:
+          ArrowJaxError: if a name is unknown; the message has the nearest ones.
+        """
+        if isinstance(values, str):
+            return self.str2int([values])[0]
+        codes = {name: code for code, name in enumerate(self.names)}
+        unknown = next((v for v in values if v not in codes), None)
+        if unknown is not None:
+            near = difflib.get_close_matches(str(unknown), self.names) or self.names[:5]
+            raise ArrowJaxError(
+                f"ClassLabel: {unknown!r} is none of the {len(self.names)} names. "
+                f"Near it: {', '.join(map(repr, near))}"
+            )
+        return [codes[v] for v in values]
+
+
+@dataclass(frozen=True)
+class _ArrayND:
+    shape: tuple[int | None, ...]
+    dtype: str
+
+    def __init__(self, shape: Sequence[int | None], dtype: str) -> None:
+        object.__setattr__(self, "shape", tuple(shape))
+        object.__setattr__(self, "dtype", dtype)
+        ndim = int(type(self).__name__[5])
+        if len(self.shape) != ndim or None in self.shape[1:]:
+            raise ShapeError(
+                f"{type(self).__name__}(shape={self.shape}): wanted {ndim} sizes, of "
+                "which only the first may be None"
+            )
+
+
+class Array2D(_ArrayND):
+    """A matrix in each row, stored as nested lists.
+
+    With a declared shape rows are not compared with each other; a row that differs
+    raises. `Array3D`, `Array4D` and `Array5D` are the same with more axes.
+
+    Attributes:
+      shape: the sizes; the first may be None for rows of different lengths.
+      dtype: name of the element type, kept as declared.
+
+    Raises:
+      ShapeError: if the rank is wrong or a later size is None.
+
+    Example:
+      >>> Array2D(shape=(2, 2), dtype="int8")
+      Array2D(shape=(2, 2), dtype='int8')
+    """
+
+
+class Array3D(_ArrayND):
+    """A tensor of rank 3 in each row; see `Array2D`.
+
+    Example:
+      >>> Array3D(shape=(None, 2, 3), dtype="float32").shape
+      (None, 2, 3)
+    """
+
+
+class Array4D(_ArrayND):
+    """A tensor of rank 4 in each row; see `Array2D`.
+
+    Example:
+      >>> Array4D(shape=(1, 2, 3, 4), dtype="bool").dtype
+      'bool'
+    """
+
+
+class Array5D(_ArrayND):
+    """A tensor of rank 5 in each row; see `Array2D`.
+
+    Example:
+      >>> len(Array5D(shape=(1, 2, 3, 4, 5), dtype="float16").shape)
+      5
+    """
+
+
+@dataclass(frozen=True)
+class Image:
+    """A compressed image in each row, decoded on access.
+
+    Stored as struct{bytes, path} or as plain binary. Decoded: uint8[h, w] for grey,
+    uint8[h, w, 3] for RGB and palettes, uint8[h, w, 4] for RGBA, bool[h, w] for 1 bit,
+    uint16[h, w] for 16 bits.
+
+    Attributes:
+      mode: convert every image to this PIL mode, such as "RGB" or "L".
+      shape: the decoded shape that every image has. Where it is not given, one scan
+        of the headers finds out whether all are of one size.
+
+    Example:
+      >>> Image(mode="L", shape=(28, 28))
+      Image(mode='L', shape=(28, 28))
+    """
+
+    mode: str | None = None
+    shape: tuple[int, ...] | None = None
+
+
+class Features(Mapping[str, Any]):
+    """The features of a dataset by column name; it does not change.
+
+    Args:
+      features: name -> feature; a plain dict of features stands for a struct.
+
+    Example:
+      >>> Features({"label": ClassLabel(["no", "yes"])})["label"].names
+      ('no', 'yes')
+    """
+
+    def __init__(self, features: Mapping[str, Any]) -> None:
+        self._features = dict(features)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._features[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._features)
+
+    def __len__(self) -> int:
+        return len(self._features)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Mapping) and self._features == dict(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._features))
+
+    def __repr__(self) -> str:
+        return f"Features({self._features!r})"

@@ -1,0 +1,178 @@
+"""Image columns: a tensor where all images have one size, otherwise lists."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import jax
+import numpy as np
+import pyarrow as pa
+
+from arrow_jax._column import Column, Index
+from arrow_jax._containers import Masked
+from arrow_jax._errors import ArrowJaxError, DecodeError, NullsError, ShapeError
+from arrow_jax._features import Image
+from arrow_jax._headers import Header, scan
+from arrow_jax._images import (
+    decode_all,
+    image_contents,
+    mode_result,
+)
+from arrow_jax._nodes import aligned
+from arrow_jax._plan import Options, row_spec
+from arrow_jax._source import Source
+
+
+@dataclass(frozen=True)
+class ImagePlan:
+    """A column of compressed images.
+
+    Attributes:
+      name: the column's.
+      source: of the rows.
+      path: column, then fields.
+      feature: mode and shape, where declared.
+      options: what the user chose.
+    """
+
+    name: str
+    source: Source
+    path: tuple[str, ...]
+    feature: Image
+    options: Options
+
+    def __post_init__(self) -> None:
+        mode = self.feature.mode
+        if mode is not None and mode_result(mode, (1, 1)) is None:
+            raise ArrowJaxError(
+                f"column {self.name!r}: Image(mode={mode!r}) is no mode that becomes "
+                'an array. Use "L", "RGB", "RGBA", "1" or "I;16"'
+            )
+
+    @cached_property
+    def _column(self) -> Column:
+        return self.source.kept(self.path)
+
+    @cached_property
+    def _headers(self) -> set[Header]:
+        return self.source.fact(("headers", self.path), self._scan)
+
+    def _scan(self) -> set[Header]:
+        found: set[Header] = set()
+        starts = self._column.starts
+        for chunk, first in zip(self._column.chunks, starts, strict=False):
+            array = chunk.array
+            if pa.types.is_struct(array.type):
+                inside = array.flatten()[array.type.get_field_index("bytes")]
+                if inside.null_count:  # some are in files
+                    contents = self._contents(array, range(first, first + len(array)))
+                    inside = pa.array(contents, pa.large_binary())
+                array = inside
+            found |= scan(array)
+        return found
+
+    @cached_property
+    def _header(self) -> Header | None:
+        """Shape and dtype of every image, or None where they differ."""
+        mode, shape = self.feature.mode, self.feature.shape
+        if shape:
+            return Header(shape, mode_result(mode or "RGB", (1, 1)).dtype)
+        headers = self._headers
+        if mode:
+            headers = {mode_result(mode, h.shape[1::-1]) for h in headers}
+        if not headers:
+            return Header((0, 0), "uint8")
+        return next(iter(headers)) if len(headers) == 1 else None
+
+    @property
+    def is_ragged(self) -> bool:
+        """Whether sizes differ."""
+        return self._header is None
+
+    @property
+    def spec(self) -> Any:
+        """The row; with several sizes the axes have length 0."""
+        header = self._header or Header((0, 0, 0), "uint8")
+        spec = jax.ShapeDtypeStruct(header.shape, np.dtype(header.dtype))
+        return Masked(spec, row_spec((), bool)) if self._wants_mask else spec
+
+    @property
+    def _wants_mask(self) -> bool:
+        return self.options.nulls == "mask"
+
+    def check(self, rows: Index) -> None:
+        """Raises for nulls that were not allowed."""
+        if self.options.nulls not in ("error", "nan"):
+            return
+        if not any(_nulls(chunk.array).any() for chunk in self._column.chunks):
+            return
+        bad = np.flatnonzero(_nulls(self._column.gather(rows).array))
+        if len(bad):
+            raise NullsError(
+                f"column {self.name!r}, {self.source.words(int(rows[bad[0]]))}: found "
+                f"no image ({len(bad)} of {len(rows)} rows have none). Use "
+                'with_format(..., nulls="mask") for Masked(values, valid), or a fill '
+                "value: nulls=0"
+            )
+
+    def batch(self, rows: Index) -> Any:
+        """Decodes some rows: [n, *shape], or a list of arrays where sizes differ."""
+        array = self._column.gather(rows).array
+        contents = self._contents(array, rows)
+        header = self._header
+        nulls = self.options.nulls
+        fill = 0 if isinstance(nulls, str) else nulls
+        if header is None:
+            out: Any = [np.full((0, 0), fill, np.uint8)] * len(contents)
+        else:
+            out = aligned((len(contents), *header.shape), np.dtype(header.dtype))
+            for position, content in enumerate(contents):
+                if content is None:
+                    out[position] = fill
+
+        def use(position: int, pixels: np.ndarray) -> None:
+            if header is not None and Header(pixels.shape, pixels.dtype.name) != header:
+                raise ShapeError(self._misfit(int(rows[position]), pixels, header))
+            out[position] = pixels
+
+        decode_all(
+            contents,
+            self.feature.mode,
+            use=use,
+            say=lambda position, what: self._undecoded(rows, position, what),
+        )
+        if not self._wants_mask:
+            return out
+        return Masked(out, np.array([c is not None for c in contents], bool))
+
+    def _contents(self, array: pa.Array, rows: Index) -> list[bytes | None]:
+        return image_contents(
+            array,
+            folder=self.source.folder,
+            say=lambda position, what: self._undecoded(rows, position, what),
+        )
+
+    def _undecoded(self, rows: Index, position: int, what: str) -> DecodeError:
+        row = int(rows[position])
+        return DecodeError(
+            f"column {self.name!r}, {self.source.words(row)}: {what}. Replace the "
+            "image, or leave the row out with ds.select"
+        )
+
+    def _misfit(self, row: int, pixels: np.ndarray, header: Header) -> str:
+        return (
+            f"column {self.name!r}, {self.source.words(row)}: the image is "
+            f"{pixels.dtype}{list(pixels.shape)}, the column's are {header.dtype}"
+            f"{list(header.shape)}. Image(mode=...) makes colours alike"
+        )
+
+    def padded(self, rows: Index, capacity: int) -> Any:
+        """Is never asked for: the loader refuses images of several sizes."""
+        raise NotImplementedError(self.name, rows, capacity)
+
+
+def _nulls(array: pa.Array) -> np.ndarray:
+    if not pa.types.is_struct(array.type):
+        return np.array(array.is_null())
+    fields = dict(zip([f.name for f in array.type], array.flatten(), strict=True))
+    return np.array(fields["bytes"].is_null()) & np.array(fields["path"].is_null())

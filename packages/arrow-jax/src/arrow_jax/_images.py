@@ -1,0 +1,221 @@
+"""Decoding compressed images with Pillow, which loads at the first image."""
+
+import io
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from arrow_jax._errors import ArrowJaxError, DecodeError
+from arrow_jax._headers import Header
+
+_MODES = {  # PIL mode -> channels (0 for no axis), dtype
+    "1": (0, "bool"),
+    "L": (0, "uint8"),
+    "LA": (2, "uint8"),
+    "RGB": (3, "uint8"),
+    "RGBA": (4, "uint8"),
+    "CMYK": (4, "uint8"),
+    "YCbCr": (3, "uint8"),
+    "HSV": (3, "uint8"),
+    "LAB": (3, "uint8"),
+    "I;16": (0, "uint16"),
+    "I": (0, "int32"),
+    "F": (0, "float32"),
+}
+_PALETTES = {"P": "RGB", "PA": "RGBA", "RGBX": "RGB", "RGBa": "RGBA", "La": "LA"}
+_MAX_PIXELS = 1 << 27  # a photo of 134 megapixels; more is taken for an attack
+# Small images decode faster than a thread starts; above this, two threads pay.
+_POOL_BYTES = 1 << 19
+
+
+def pillow() -> Any:
+    """Imports Pillow.
+
+    Returns:
+      The module `PIL.Image`.
+
+    Raises:
+      ArrowJaxError: if it is not installed; says what to type.
+    """
+    try:
+        import PIL.Image  # noqa: PLC0415  (only image columns need it)
+    except ImportError as error:
+        raise ArrowJaxError(
+            'image columns need Pillow: pip install "arrow-jax[vision]"'
+        ) from error
+    return PIL.Image
+
+
+def open_image(content: bytes) -> Any:
+    """Opens an image without decoding it.
+
+    Args:
+      content: the compressed image.
+
+    Returns:
+      A PIL image, or None if it is none.
+    """
+    image = pillow()
+    try:
+        return image.open(io.BytesIO(content))
+    except Exception:  # noqa: BLE001  (Pillow raises anything on corrupt headers)
+        return None
+
+
+def mode_result(mode: str, size: tuple[int, int]) -> Header | None:
+    """Finds what an image of a mode becomes.
+
+    Args:
+      mode: PIL's name.
+      size: (width, height).
+
+    Returns:
+      Shape and dtype; None for an unknown mode.
+    """
+    mode = "I;16" if mode.startswith("I;16") else _PALETTES.get(mode, mode)
+    if mode not in _MODES:
+        return None
+    channels, dtype = _MODES[mode]
+    height, width = size[1], size[0]
+    return Header((height, width, channels) if channels else (height, width), dtype)
+
+
+def result_of(image: Any) -> Header | None:
+    """Finds what an opened image becomes.
+
+    Args:
+      image: a PIL image.
+
+    Returns:
+      Shape and dtype; None for an unknown mode.
+    """
+    return mode_result(image.mode, image.size)
+
+
+def decode_image(content: bytes, mode: str | None) -> np.ndarray:
+    """Decodes one image.
+
+    Args:
+      content: the compressed image.
+      mode: PIL mode to convert to, or None; palettes become RGB.
+
+    Returns:
+      An array, see `Image`.
+
+    Raises:
+      ValueError: if the bytes are no image, are cut short, or hold a huge one. Pillow
+        raises other types too.
+    """
+    with pillow().open(io.BytesIO(content)) as image:
+        if image.width * image.height > _MAX_PIXELS:
+            raise ValueError(f"{image.width} x {image.height} pixels are too many")
+        deep_png = image.mode == "I" and image.format == "PNG"
+        wanted = mode or _PALETTES.get(image.mode)
+        if wanted and wanted != image.mode:
+            image = image.convert(wanted)  # noqa: PLW2901  (the file closes with `with`)
+        pixels = np.asarray(image)
+    # Before version 11, Pillow widened 16-bit PNG files to 32 bits.
+    return pixels.astype(np.uint16) if deep_png and not mode else pixels
+
+
+def decode_all(
+    contents: Sequence[bytes | None],
+    mode: str | None,
+    *,
+    use: Callable[[int, np.ndarray], None],
+    say: Callable[[int, str], DecodeError],
+) -> None:
+    """Decodes a batch of images, in threads where that pays.
+
+    Args:
+      contents: the compressed images; None is passed over.
+      mode: as for `decode_image`.
+      use: takes the position and the pixels of each.
+      say: makes the error for a position, given what is wrong.
+
+    Raises:
+      DecodeError: for the first image that can't be decoded.
+    """
+
+    def work(position: int) -> None:
+        content = contents[position]
+        if content is None:
+            return
+        try:
+            pixels = decode_image(content, mode)
+        except ArrowJaxError:
+            raise
+        except Exception as error:  # Pillow raises anything on corrupt files
+            raise say(position, f"{type(error).__name__}: {error}") from error
+        use(position, pixels)
+
+    positions = range(len(contents))
+    n_threads = min(os.cpu_count() or 1, 8)
+    size = sum(len(c) for c in contents if c)
+    if (
+        n_threads == 1
+        or len(contents) < 2
+        or size < max(_POOL_BYTES, 8192 * len(contents))
+    ):
+        for position in positions:
+            work(position)
+        return
+    with ThreadPoolExecutor(n_threads) as pool:
+        for _ in pool.map(work, positions):
+            pass
+
+
+def image_contents(
+    array: pa.Array, *, folder: Path | None, say: Callable[[int, str], DecodeError]
+) -> list[bytes | None]:
+    """Finds the bytes of images, in the column or in the files it names.
+
+    Args:
+      array: binary, or struct of bytes and path.
+      folder: where paths start; nothing outside is read. None if no path may be.
+      say: makes the error for a position.
+
+    Returns:
+      The compressed images; None where both bytes and path are null.
+
+    Raises:
+      DecodeError: if a path leads out of the folder, or to no file.
+    """
+    if not pa.types.is_struct(array.type):
+        return array.to_pylist()
+    fields = dict(zip([f.name for f in array.type], array.flatten(), strict=True))
+    contents = fields["bytes"].to_pylist()
+    if fields["bytes"].null_count:
+        paths = fields["path"].to_pylist()
+        for position, content in enumerate(contents):
+            if content is None and paths[position] is not None:
+                contents[position] = _read(paths[position], position, folder, say)
+    return contents
+
+
+def _read(
+    path: str,
+    position: int,
+    folder: Path | None,
+    say: Callable[[int, str], DecodeError],
+) -> bytes:
+    parts = (*PurePosixPath(path).parts, *PureWindowsPath(path).parts)
+    rooted = PurePosixPath(path).is_absolute() or PureWindowsPath(path).anchor
+    if folder is None or rooted or ".." in parts or "://" in path:
+        raise say(
+            position,
+            f"the path {path!r} is not one below the dataset's folder; a file may only "
+            "name what lies beside it. Put the image's bytes into the column",
+        )
+    file = (folder / path).resolve()
+    if not file.is_relative_to(folder.resolve()):
+        raise say(position, f"the path {path!r} is a link out of the dataset's folder")
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise say(position, f"the path {path!r}: {error.strerror}") from error

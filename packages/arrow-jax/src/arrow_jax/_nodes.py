@@ -1,0 +1,238 @@
+"""Columns as NumPy: the three shapes that Arrow data take on their way to an array.
+
+A `Tensor` is rows of one shape, `Lists` are rows that point into a child, `Objects`
+stay Arrow until somebody asks for Python objects or pixels. All can be picked from by
+rows and joined; neither ever looks at a single row in Python.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+Rows = slice | np.ndarray
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """Rows of numbers, all of one shape.
+
+    Attributes:
+      values: [n, *shape]; anything where a mask says null.
+      valid: bool[n], or None where no row is null.
+      inner: bool[n, *shape], or None where no element of a row is null.
+    """
+
+    values: np.ndarray
+    valid: np.ndarray | None = None
+    inner: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+@dataclass(frozen=True)
+class Lists:
+    """Rows that are runs of a child's rows.
+
+    Attributes:
+      starts: int64[n], where each run begins.
+      lengths: int64[n], zero for a null row.
+      child: what the runs are of.
+      valid: bool[n], or None where no row is null.
+      fixed: the length that the Arrow type fixes, or None.
+    """
+
+    starts: np.ndarray
+    lengths: np.ndarray
+    child: "Node"
+    valid: np.ndarray | None = None
+    fixed: int | None = None
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+
+@dataclass(frozen=True)
+class Objects:
+    """Rows that stay Arrow: strings, bytes, compressed images.
+
+    Attributes:
+      array: an Arrow array.
+    """
+
+    array: pa.Array
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+
+Node = Tensor | Lists | Objects
+
+
+def pick(node: Node, rows: Rows) -> Node:
+    """Picks rows of a node.
+
+    Args:
+      node: the column.
+      rows: a slice of step 1, which gives views, or valid indices, which copy.
+
+    Returns:
+      A node with those rows.
+    """
+    match node:
+        case Tensor(values, valid, inner):
+            return Tensor(take(values, rows), take(valid, rows), take(inner, rows))
+        case Lists(starts, lengths, child, valid, fixed):
+            return Lists(starts[rows], lengths[rows], child, take(valid, rows), fixed)
+        case Objects(array):
+            if isinstance(rows, slice):
+                return Objects(array[rows])
+            return Objects(array.take(pa.array(rows)))
+
+
+def take(values: np.ndarray | None, rows: Rows) -> np.ndarray | None:
+    """Picks rows of an array, into aligned memory unless a view will do.
+
+    Args:
+      values: [n, ...], or None.
+      rows: a slice, or valid indices.
+
+    Returns:
+      [len(rows), ...], or None for None.
+    """
+    if values is None or isinstance(rows, slice):
+        return None if values is None else values[rows]
+    out = aligned((len(rows), *values.shape[1:]), values.dtype)
+    if values.shape[0]:
+        # "clip" only because "raise" would take through a second buffer.
+        np.take(values, rows, axis=0, out=out, mode="clip")
+    return out
+
+
+def aligned(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """Allocates an array whose memory jax's CPU backend can use without a copy.
+
+    Args:
+      shape: of the array.
+      dtype: of the array.
+
+    Returns:
+      An array of that shape, 64-byte aligned, not initialised.
+    """
+    n_bytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    raw = np.empty(n_bytes + 64, np.uint8)
+    skip = -raw.ctypes.data % 64
+    return raw[skip : skip + n_bytes].view(dtype).reshape(shape)
+
+
+def join(nodes: Sequence[Node]) -> Node:
+    """Joins nodes of one kind, one after the other.
+
+    Args:
+      nodes: at least one.
+
+    Returns:
+      One node; a lone one is returned as it is.
+    """
+    first = nodes[0]
+    if len(nodes) == 1:
+        return first
+    if isinstance(first, Objects):
+        return Objects(pa.concat_arrays([n.array for n in nodes]))
+    if isinstance(first, Tensor):
+        return Tensor(
+            np.concatenate([n.values for n in nodes]),
+            _join_masks([n.valid for n in nodes], nodes),
+            _join_masks([n.inner for n in nodes], nodes),
+        )
+    parts = [compact(n) for n in nodes]
+    ends = np.cumsum([0, *(len(p.child) for p in parts)])
+    starts = [p.starts + end for p, end in zip(parts, ends, strict=False)]
+    return Lists(
+        np.concatenate(starts),
+        np.concatenate([p.lengths for p in parts]),
+        join([p.child for p in parts]),
+        _join_masks([p.valid for p in parts], parts),
+        first.fixed,
+    )
+
+
+def _join_masks(
+    masks: Sequence[np.ndarray | None], nodes: Sequence[Node]
+) -> np.ndarray | None:
+    known = next((m for m in masks if m is not None), None)
+    if known is None:
+        return None
+    return np.concatenate(
+        [
+            np.ones((len(n), *known.shape[1:]), bool) if m is None else m
+            for m, n in zip(masks, nodes, strict=True)
+        ]
+    )
+
+
+def compact(lists: Lists) -> Lists:
+    """Drops the child's rows that no list points to, and puts the others in order.
+
+    Args:
+      lists: any lists.
+
+    Returns:
+      The same lists, with `starts` the running sum of `lengths`.
+    """
+    ends = np.cumsum(lists.lengths)
+    starts = ends - lists.lengths
+    total = int(ends[-1]) if len(ends) else 0
+    used = lists.lengths > 0
+    first = int(lists.starts[used][0]) if used.any() else 0
+    if np.array_equal(lists.starts[used], starts[used] + first):
+        child = pick(lists.child, slice(first, first + total))
+    else:
+        child = pick(lists.child, expand(lists.starts, lists.lengths))
+    return Lists(starts, lists.lengths, child, lists.valid, lists.fixed)
+
+
+def as_lists(tensor: Tensor) -> Lists:
+    """Turns the first axis of the rows back into lists.
+
+    Args:
+      tensor: whose rows have an axis.
+
+    Returns:
+      Lists of one length, empty where a row is null.
+    """
+    n, length = tensor.values.shape[:2]
+
+    def flat(rows: np.ndarray) -> np.ndarray:
+        return rows.reshape(n * length, *rows.shape[2:])
+
+    starts, lengths = np.arange(n) * length, np.full(n, length)
+    if tensor.valid is not None:
+        lengths = np.where(tensor.valid, lengths, 0)
+    child = Tensor(flat(tensor.values))
+    if tensor.inner is not None:
+        deep = tensor.inner.ndim > 2
+        inner = flat(tensor.inner)
+        child = Tensor(child.values, None if deep else inner, inner if deep else None)
+    return Lists(starts, lengths, child, tensor.valid)
+
+
+def expand(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Lists the positions of runs.
+
+    Args:
+      starts: int64[n], where each run begins.
+      lengths: int64[n], how long it is.
+
+    Returns:
+      int64[sum of lengths].
+
+    Example:
+      >>> expand(np.array([5, 0]), np.array([2, 3]))
+      array([5, 6, 0, 1, 2])
+    """
+    ends = np.cumsum(lengths)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.repeat(starts - (ends - lengths), lengths) + np.arange(total)

@@ -1,0 +1,272 @@
+"""Numbers, booleans, labels, times, and lists and tensors of these."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from arrow_jax._checks import has_nulls, null_rows, outside_rows, outside_value
+from arrow_jax._column import Column, Index
+from arrow_jax._containers import Masked, Ragged
+from arrow_jax._errors import NarrowingError, NullsError, ShapeError
+from arrow_jax._nodes import (
+    Lists,
+    Node,
+    Tensor,
+    aligned,
+    as_lists,
+    compact,
+    expand,
+)
+from arrow_jax._plan import Options, row_spec
+from arrow_jax._source import Source
+
+
+@dataclass(frozen=True)
+class NumberPlan:
+    """A column of numbers.
+
+    Attributes:
+      name: the column's.
+      source: of the rows.
+      path: column, then fields.
+      stored: dtype of the Arrow values.
+      dtype: dtype of what they become.
+      declared: sizes of the axes where a feature declares them.
+      options: what the user chose.
+      unit: the Arrow type of a temporal column, else empty.
+    """
+
+    name: str
+    source: Source
+    path: tuple[str, ...]
+    stored: np.dtype
+    dtype: np.dtype
+    declared: tuple[int | None, ...]
+    options: Options
+    unit: str
+
+    @cached_property
+    def column(self) -> Column:
+        """The prepared column."""
+        column = self.source.numbers(self.path, self.declared)
+        self._check_fill(column)
+        return column
+
+    @cached_property
+    def _masked(self) -> bool:
+        return any(has_nulls(chunk) for chunk in self.column.chunks)
+
+    @cached_property
+    def _fill(self) -> Any:
+        nulls = self.options.nulls
+        if isinstance(nulls, str):
+            return np.nan if nulls == "nan" and self.dtype.kind == "f" else 0
+        return nulls
+
+    @property
+    def _forbids_nulls(self) -> bool:
+        nulls = self.options.nulls
+        return isinstance(nulls, str) and (
+            nulls == "error" or (nulls == "nan" and self.dtype.kind != "f")
+        )
+
+    @property
+    def is_ragged(self) -> bool:
+        """Whether the lists differ in length."""
+        return isinstance(self.column.chunks[0], Lists)
+
+    @cached_property
+    def spec(self) -> Any:
+        """The row; a ragged axis has length 0, since no number is right."""
+        return self._spec(self.column.chunks[0], top=True)
+
+    def _spec(self, node: Node, *, top: bool) -> Any:
+        mask = row_spec((), bool)
+        wants_mask = self.options.nulls == "mask"
+        if isinstance(node, Lists):
+            inner = self._spec(node.child, top=False)
+            inner = _with_axis(inner, 0)
+            spec = Ragged(inner, row_spec((), np.int32))
+            return Masked(spec, mask) if wants_mask and _masks(node, top) else spec
+        shape = node.values.shape[1:]
+        spec = row_spec(shape, self.dtype)
+        if not wants_mask:
+            return spec
+        if node.inner is not None:
+            spec = Masked(spec, row_spec(shape, bool))
+        return Masked(spec, mask) if _masks(node, top) else spec
+
+    def _check_fill(self, column: Column) -> None:
+        fill, nulls = self._fill, self.options.nulls
+        if isinstance(nulls, str) or not any(map(has_nulls, column.chunks)):
+            return
+        with np.errstate(all="ignore"):
+            kept = np.asarray(fill).astype(self.dtype)
+        fits = bool(kept == fill) or (self.dtype.kind == "f" and np.isfinite(kept))
+        if not fits and not (self.dtype.kind == "f" and not np.isfinite(fill)):
+            raise NarrowingError(
+                f"column {self.name!r}: nulls={fill!r} does not fit {self.dtype}. Give "
+                'a fill value that does, or nulls="mask"'
+            )
+
+    def check(self, rows: Index) -> None:
+        """Raises for nulls that were not allowed and numbers that do not fit."""
+        column = self.column
+        if self._forbids_nulls and self._masked:
+            self._raise_null(rows)
+        if self.dtype != self.stored:
+            self._check_range(rows)
+
+    def _raise_null(self, rows: Index) -> None:
+        bad = np.flatnonzero(null_rows(self.column.gather(rows)))
+        if not len(bad):
+            return
+        also = ', nulls="nan" for NaN' if self.dtype.kind == "f" else ""
+        extra = (
+            f'; nulls="nan" is for floats, this column is {self.dtype}'
+            if self.options.nulls == "nan"
+            else ""
+        )
+        raise NullsError(
+            f"column {self.name!r}, {self.source.words(int(rows[bad[0]]))}: found a "
+            f"null, wanted none ({len(bad)} of {len(rows)} rows have one){extra}. Use "
+            f'with_format(..., nulls="mask") for Masked(values, valid){also}, or a '
+            f"fill value: nulls=0"
+        )
+
+    def _check_range(self, rows: Index) -> None:
+        low, high = _range(self.dtype)
+        least, greatest = self.column.limits
+        if least >= low and greatest <= high:
+            return
+        node = self.column.gather(rows)
+        bad = np.flatnonzero(outside_rows(node, low, high))
+        if not len(bad):
+            return
+        value = outside_value(node, low, high)
+        coarser = ", cast to a coarser unit" if self.unit else ", cast the column"
+        raise NarrowingError(
+            f"column {self.name!r}, {self.source.words(int(rows[bad[0]]))}: {value} "
+            f"({self.unit or self.stored}) does not fit {self.dtype}, which jax uses "
+            "while jax_enable_x64 is off. Turn it on before with_format "
+            f'(jax.config.update("jax_enable_x64", True)){coarser}, or use '
+            'with_format("numpy")'
+        )
+
+    def batch(self, rows: Index) -> Any:
+        """Makes NumPy of some rows."""
+        return self._render(self.column.gather(rows), top=True)
+
+    def _render(self, node: Node, *, top: bool) -> Any:
+        wants_mask = self.options.nulls == "mask"
+        if isinstance(node, Lists):
+            node = compact(node)
+            flat = self._render(node.child, top=False)
+            ends = np.cumsum(node.lengths).tolist()
+            runs = [
+                _cut(flat, start, end)
+                for start, end in zip([0, *ends], ends, strict=False)
+            ]
+            return self._mask(runs, node, top=top) if wants_mask else runs
+        values = self._numbers(node)
+        if not wants_mask:
+            return values
+        if node.inner is not None:
+            values = Masked(values, node.inner)
+        return self._mask(values, node, top=top)
+
+    def _mask(self, values: Any, node: Node, *, top: bool) -> Any:
+        if not _masks(node, top):
+            return values
+        valid = np.ones(len(node), bool) if node.valid is None else node.valid
+        return Masked(values, valid)
+
+    def _numbers(self, node: Tensor) -> np.ndarray:
+        values = node.values
+        hidden = None
+        if node.valid is not None:
+            hidden = ~node.valid.reshape(-1, *[1] * (values.ndim - 1))
+        if node.inner is not None:
+            hidden = ~node.inner if hidden is None else hidden | ~node.inner
+        if hidden is None:
+            return values if self.dtype == self.stored else _cast(values, self.dtype)
+        # What Arrow keeps under a null may not fit; it goes before the cast.
+        values = np.where(hidden, values.dtype.type(0), values)
+        values = _cast(values, self.dtype)
+        if self._fill != 0:
+            values[np.broadcast_to(hidden, values.shape)] = self._fill
+        return values
+
+    def padded(self, rows: Index, capacity: int) -> Any:
+        """Makes a `Ragged` of some rows; one that is too long raises."""
+        node = self._as_lists(self.column.gather(rows))
+        long = np.flatnonzero(node.lengths > capacity)
+        if len(long):
+            raise ShapeError(
+                f"column {self.name!r}, {self.source.words(int(rows[long[0]]))}: has "
+                f"{node.lengths[long[0]]} elements, ragged={{{self.name!r}: "
+                f"{capacity}}} holds {capacity}. Give a greater length, or cut the "
+                "rows with ds.map before"
+            )
+        node = compact(node)
+        into = expand(np.arange(len(node)) * capacity, node.lengths)
+
+        def spread(flat: Any) -> np.ndarray:
+            out = aligned((len(node) * capacity, *flat.shape[1:]), flat.dtype)
+            out[...] = 0
+            out[into] = flat
+            return out.reshape(len(node), capacity, *flat.shape[1:])
+
+        flat = self._render(node.child, top=False)
+        values = _map_arrays(flat, spread)
+        ragged = Ragged(values, node.lengths.astype(np.int32))
+        masked = self.options.nulls == "mask"
+        return self._mask(ragged, node, top=True) if masked else ragged
+
+    def _as_lists(self, node: Node) -> Lists:
+        if isinstance(node, Tensor) and node.values.ndim > 1:
+            return as_lists(node)
+        if isinstance(node, Lists) and isinstance(node.child, Tensor):
+            return node
+        raise ShapeError(
+            f"column {self.name!r} can't be padded by ragged={{{self.name!r}: ...}}: "
+            f"its rows are {'lists of ragged lists' if self.is_ragged else 'scalars'}"
+        )
+
+
+def _masks(node: Node, top: bool) -> bool:  # noqa: FBT001  (a fact, not a switch)
+    return top or node.valid is not None
+
+
+def _range(dtype: np.dtype) -> tuple[Any, Any]:
+    if dtype.kind == "f":
+        # Values that round to the greatest float32 are still fine.
+        most = float(np.finfo(dtype).max) * (1 + 2.0**-25)
+        return -most, most
+    info = np.iinfo(dtype)
+    return int(info.min), int(info.max)
+
+
+def _cast(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    out = aligned(values.shape, dtype)
+    with np.errstate(under="ignore"):
+        out[...] = values
+    return out
+
+
+def _cut(flat: Any, start: int, end: int) -> Any:
+    return _map_arrays(flat, lambda a: a[start:end])
+
+
+def _map_arrays(tree: Any, change: Any) -> Any:
+    if isinstance(tree, Masked):
+        return Masked(*(_map_arrays(part, change) for part in tree))
+    return change(tree)
+
+
+def _with_axis(tree: Any, length: int) -> Any:
+    if isinstance(tree, tuple):
+        return type(tree)(*(_with_axis(part, length) for part in tree))
+    return row_spec((length, *tree.shape), tree.dtype)

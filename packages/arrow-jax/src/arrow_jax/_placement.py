@@ -1,0 +1,203 @@
+"""Where the batches of a loader go, on one process or many.
+
+Rows belong to devices as the sharding's own index map says. On a real torus the
+devices of a host are not next to each other in the mesh, so slicing a batch by the
+number of the process would give devices other devices' rows.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from arrow_jax._device import find_device
+from arrow_jax._errors import ArrowJaxError, ShapeError
+
+
+def shardings_of(spec: Mapping[str, Any], sharding: Any) -> dict[str, Any] | None:
+    """Gives every array of a batch its sharding.
+
+    Args:
+      spec: of the batch.
+      sharding: one for all, a dict by column of shardings (or of trees of them), or
+        None.
+
+    Returns:
+      A tree like `spec`, or None.
+
+    Raises:
+      ArrowJaxError: if a column has none.
+      ShapeError: if a sharding does not divide its array; names both.
+    """
+    if sharding is None:
+        return None
+    if isinstance(sharding, str):
+        sharding = jax.sharding.SingleDeviceSharding(find_device(sharding))
+    if isinstance(sharding, Mapping):
+        by_column = dict(sharding)
+        if "valid" in spec and "valid" not in by_column:
+            by_column["valid"] = next(iter(jax.tree.leaves(by_column)), None)
+    else:
+        by_column = dict.fromkeys(spec, sharding)
+    for name in {**spec, **by_column}:
+        if name not in spec or name not in by_column:
+            raise ArrowJaxError(
+                f"sharding names {list(by_column)}, the batch has {list(spec)}: "
+                f"{name!r} is in one only. Give one sharding for each column, or one "
+                "for all"
+            )
+    return {name: _spread(name, spec[name], by_column[name]) for name in spec}
+
+
+def _spread(name: str, spec: Any, sharding: Any) -> Any:
+    if isinstance(sharding, jax.sharding.Sharding):
+        return jax.tree.map(lambda leaf: _fitted(name, leaf, sharding), spec)
+    return jax.tree.map(lambda leaf, own: _fitted(name, leaf, own), spec, sharding)
+
+
+def _fitted(
+    name: str, leaf: jax.ShapeDtypeStruct, sharding: jax.sharding.Sharding
+) -> jax.sharding.Sharding:
+    if isinstance(sharding, jax.sharding.NamedSharding):
+        axes = sharding.spec[: len(leaf.shape)]
+        sharding = sharding.update(spec=jax.sharding.PartitionSpec(*axes))
+    check_shape(name, leaf.shape, sharding)
+    return sharding
+
+
+def check_shape(
+    name: str, shape: tuple[int, ...], sharding: jax.sharding.Sharding
+) -> None:
+    """Raises if devices can't share an array evenly.
+
+    Args:
+      name: the column's.
+      shape: of the batch's array.
+      sharding: of it.
+
+    Raises:
+      ShapeError: names the column, shape and sharding.
+    """
+    try:
+        sharding.shard_shape(shape)
+    except ValueError as error:
+        raise ShapeError(
+            f"column {name!r}: a batch of shape {list(shape)} can't be shared evenly "
+            f"by {sharding}. Choose a batch_size that the devices divide"
+        ) from error
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Puts batches where they go.
+
+    Attributes:
+      shardings: a tree like the batch, or None for jax's default device.
+      by_shard: put each shard by itself, which is needed where other processes hold
+        some of them.
+    """
+
+    shardings: dict[str, Any] | None
+    by_shard: bool
+
+    @classmethod
+    def of(cls, shardings: dict[str, Any] | None) -> "Placement":
+        """Makes the placement of some shardings.
+
+        Args:
+          shardings: see the class.
+
+        Returns:
+          The placement; by shard if a sharding reaches beyond this process.
+        """
+        leaves = jax.tree.leaves(shardings)
+        return cls(shardings, not all(s.is_fully_addressable for s in leaves))
+
+    def check(self, spec: Mapping[str, Any]) -> None:
+        """Raises if devices can't share a batch evenly.
+
+        Args:
+          spec: of the batch.
+
+        Raises:
+          ShapeError: names the column, shape and sharding.
+        """
+        for name in spec if self.shardings else ():
+            for leaf, sharding in _pairs(spec[name], self.shardings[name]):
+                check_shape(name, leaf.shape, sharding)
+
+    def describe(self, spec: Mapping[str, Any]) -> Any:
+        """Adds the shardings to a spec.
+
+        Args:
+          spec: of the batch.
+
+        Returns:
+          The same tree, for ahead-of-time lowering.
+        """
+        if self.shardings is None:
+            return spec
+        return jax.tree.map(
+            lambda leaf, own: jax.ShapeDtypeStruct(
+                leaf.shape, leaf.dtype, sharding=own
+            ),
+            spec,
+            self.shardings,
+        )
+
+    def local_rows(self, spec: Mapping[str, Any]) -> np.ndarray | None:
+        """Finds the rows of a batch that this process's devices hold.
+
+        Args:
+          spec: of the whole batch.
+
+        Returns:
+          Their positions in the batch, ascending; None for all.
+        """
+        if not self.by_shard:
+            return None
+        needed = np.zeros(jax.tree.leaves(spec)[0].shape[0], bool)
+        for leaf, sharding in _pairs(spec, self.shardings):
+            for rows, *_ in sharding.addressable_devices_indices_map(
+                leaf.shape
+            ).values():
+                needed[rows] = True
+        return np.flatnonzero(needed)
+
+    def put(self, batch: Any, batch_size: int, local: np.ndarray | None) -> Any:
+        """Transfers a batch, in one call.
+
+        Args:
+          batch: tree of NumPy arrays, whose first axis is the rows `local`.
+          batch_size: of the whole batch.
+          local: from `local_rows`.
+
+        Returns:
+          The tree of global `jax.Array`.
+        """
+        if local is None:
+            return jax.device_put(batch, self.shardings)
+        pieces, devices, plans = [], [], []
+        for leaf, sharding in _pairs(batch, self.shardings):
+            shape = (batch_size, *leaf.shape[1:])
+            indices = sharding.addressable_devices_indices_map(shape)
+            for device, (rows, *others) in indices.items():
+                start, stop, _ = rows.indices(batch_size)
+                first, behind = np.searchsorted(local, [start, stop])
+                pieces.append(leaf[(slice(first, behind), *others)])
+                devices.append(device)
+            plans.append((shape, sharding, len(indices)))
+        shards = iter(jax.device_put(pieces, devices))
+        leaves = [
+            jax.make_array_from_single_device_arrays(
+                shape, sharding, [next(shards) for _ in range(n)]
+            )
+            for shape, sharding, n in plans
+        ]
+        return jax.tree.unflatten(jax.tree.structure(batch), leaves)
+
+
+def _pairs(tree: Any, shardings: Any) -> list[tuple[Any, jax.sharding.Sharding]]:
+    return list(zip(jax.tree.leaves(tree), jax.tree.leaves(shardings), strict=True))

@@ -1,0 +1,60 @@
+"""Rows as Python objects: what a dataset gives before a format is set."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from arrow_jax._column import Index
+from arrow_jax._decode import decode
+from arrow_jax._errors import DecodeError
+from arrow_jax._features import Image
+from arrow_jax._images import image_contents, open_image
+from arrow_jax._source import Source
+
+
+def python_column(source: Source, name: str, rows: Index) -> list[Any]:
+    """Makes Python objects of some rows of a column.
+
+    Args:
+      source: of the rows.
+      name: the column's.
+      rows: of the source.
+
+    Returns:
+      Python objects: numbers, strings, lists, dicts, PIL images, nested lists for
+      tensors; None where null.
+
+    Raises:
+      DecodeError: if an image is none.
+    """
+    array = source.kept((name,)).gather(rows).array
+    if isinstance(source.features[name], Image):
+        return _images(source, name, array, rows)
+    if isinstance(array.type, pa.FixedShapeTensorType):
+        node = decode(array)
+        values = (
+            node.values
+            if node.inner is None
+            else np.where(node.inner, node.values.astype(object), None)
+        )
+        valid = np.ones(len(node), bool) if node.valid is None else node.valid
+        return [v if ok else None for v, ok in zip(values.tolist(), valid, strict=True)]
+    return array.to_pylist()
+
+
+def _images(source: Source, name: str, array: pa.Array, rows: Index) -> list[Any]:
+    def say(position: int, what: str) -> DecodeError:
+        return DecodeError(
+            f"column {name!r}, {source.words(int(rows[position]))}: {what}. Replace "
+            "the image, or leave the row out with ds.select"
+        )
+
+    images = []
+    contents = image_contents(array, folder=source.folder, say=say)
+    for position, content in enumerate(contents):
+        image = None if content is None else open_image(content)
+        if content is not None and image is None:
+            raise say(position, "the bytes are no image that Pillow knows")
+        images.append(image)
+    return images

@@ -1,0 +1,78 @@
+"""Which rows: keys as people write them, and views as index arithmetic.
+
+The rows of a view are a `range` of step 1, which costs nothing and can be a view of the
+data, or an int64 array.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from arrow_jax._column import Index
+from arrow_jax._errors import ShapeError
+
+
+def resolve(key: Any, n: int) -> int | Index:
+    """Turns a key into positions.
+
+    Args:
+      key: an integer, a slice, or a list, NumPy or jax array of integers or booleans.
+        Booleans are a mask.
+      n: how many rows there are.
+
+    Returns:
+      An integer for an integer, else positions in [0, n).
+
+    Raises:
+      IndexError: if a position is not in [-n, n).
+      ShapeError: if a mask has another length.
+      TypeError: if the key is none of these.
+    """
+    if isinstance(key, slice):
+        found = range(*key.indices(n))
+        return found if found.step == 1 else np.arange(n, dtype=np.int64)[key]
+    if isinstance(key, range):
+        key = np.arange(key.start, key.stop, key.step)
+    array = np.asarray(key)
+    if not array.size and array.ndim == 1 and array.dtype.kind != "b":
+        return np.zeros(0, np.int64)
+    if array.dtype.kind == "b" and array.ndim == 1:
+        if len(array) != n:
+            raise ShapeError(
+                f"a mask of {len(array)} booleans for {n} rows: give one a row, or "
+                "positions as integers"
+            )
+        return np.flatnonzero(array)
+    if array.dtype.kind not in "iu" or array.ndim > 1:
+        raise TypeError(
+            f"rows can't be picked by {array.dtype}{list(array.shape)}: use an "
+            "integer, a slice, a list or array of integers, a mask of booleans, or a "
+            "column's name"
+        )
+    outside = (array < -n) | (array >= n)
+    if outside.any():
+        raise IndexError(
+            f"row {np.atleast_1d(array)[np.atleast_1d(outside)][0]} of a dataset with "
+            f"{n} rows: wanted one from {-n} to {n - 1}"
+            if n
+            else f"row {np.atleast_1d(array)[0]} of a dataset without rows"
+        )
+    positions = np.where(array < 0, array.astype(np.int64) + n, array).astype(np.int64)
+    return int(positions) if array.ndim == 0 else positions
+
+
+def compose(rows: Index, positions: Index) -> Index:
+    """Picks from the rows of a view.
+
+    Args:
+      rows: of the view.
+      positions: in the view.
+
+    Returns:
+      Rows of the source.
+    """
+    if isinstance(positions, range):
+        return rows[positions.start : positions.stop]
+    if isinstance(rows, range):
+        return positions + rows.start
+    return rows[positions]

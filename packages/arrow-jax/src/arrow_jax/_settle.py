@@ -1,0 +1,137 @@
+"""Deciding, for a column as a whole, which lists are tensors.
+
+The chunks of a column are looked at together: lists that all have one length, in every
+chunk, become an axis; one that differs makes the whole column ragged. The same goes
+for masks: if one chunk has a null, all get a mask. What a column becomes is then the
+same for every batch of it.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from arrow_jax._errors import ShapeError
+from arrow_jax._nodes import Lists, Node, Tensor
+
+# (chunk, row in the chunk) -> words such as "row 7 of a.parquet".
+Where = Callable[[int, int], str]
+
+
+def settle(
+    chunks: Sequence[Node],
+    *,
+    name: str,
+    declared: tuple[int | None, ...] = (),
+    where: Where,
+) -> list[Node]:
+    """Decides the shape of a column and brings all its chunks to it.
+
+    Args:
+      chunks: the decoded chunks, all of one Arrow type; their lists are compact.
+      name: the column's, for errors.
+      declared: the sizes of the axes, outermost first, where a feature declares them;
+        None for an axis that stays ragged.
+      where: names a row for errors.
+
+    Returns:
+      The chunks, as tensors as far as lengths allow.
+
+    Raises:
+      ShapeError: if a list has another length than declared; names the first row.
+    """
+    if isinstance(chunks[0], Tensor):
+        return _even_masks(chunks)
+    if not isinstance(chunks[0], Lists):
+        return list(chunks)
+    children = settle(
+        [c.child for c in chunks],
+        name=name,
+        declared=declared[1:],
+        where=lambda chunk, i: where(chunk, _owner(chunks[chunk], i)),
+    )
+    chunks = [
+        Lists(c.starts, c.lengths, child, c.valid, c.fixed)
+        for c, child in zip(chunks, children, strict=True)
+    ]
+    length = _common_length(chunks)
+    if declared:
+        length = _check_declared(chunks, declared[0], name, where)
+    if length is None or not isinstance(children[0], Tensor):
+        return chunks
+    return _even_masks([_fold(c, length) for c in chunks])
+
+
+def _owner(lists: Lists, element: int) -> int:
+    ends = lists.starts + lists.lengths
+    return int(np.searchsorted(ends, element, side="right"))
+
+
+def _present(lists: Lists) -> np.ndarray:
+    return lists.lengths if lists.valid is None else lists.lengths[lists.valid]
+
+
+def _common_length(chunks: Sequence[Lists]) -> int | None:
+    if chunks[0].fixed is not None:
+        return chunks[0].fixed
+    lengths = [present for c in chunks if len(present := _present(c))]
+    if not lengths:
+        return 0
+    low, high = min(x.min() for x in lengths), max(x.max() for x in lengths)
+    return int(low) if low == high else None
+
+
+def _check_declared(
+    chunks: Sequence[Lists], declared: int | None, name: str, where: Where
+) -> int | None:
+    if declared is None:
+        return None
+    for chunk, lists in enumerate(chunks):
+        wrong = lists.lengths != declared
+        if lists.valid is not None:
+            wrong &= lists.valid
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise ShapeError(
+                f"column {name!r}, {where(chunk, row)}: found a list of "
+                f"{lists.lengths[row]}, its feature declares {declared}. Correct the "
+                "data or the declared shape (None as the first size allows any length)"
+            )
+    return declared
+
+
+def _fold(lists: Lists, length: int) -> Tensor:
+    child: Tensor = lists.child
+    n, shape = len(lists), child.values.shape[1:]
+
+    def rows(flat: np.ndarray, fill: object) -> np.ndarray:
+        present = flat.reshape(-1, length, *flat.shape[1:]) if length else None
+        if lists.valid is None and present is not None:
+            return present
+        out = np.full((n, length, *flat.shape[1:]), fill, flat.dtype)
+        if present is not None:
+            out[lists.valid] = present
+        return out
+
+    inner = child.inner
+    if child.valid is not None:
+        elements = child.valid.reshape(-1, *[1] * len(shape))
+        elements = np.broadcast_to(elements, child.values.shape)
+        inner = elements if inner is None else inner & elements
+    return Tensor(
+        rows(child.values, 0),
+        lists.valid,
+        None if inner is None else rows(inner, True),  # noqa: FBT003
+    )
+
+
+def _even_masks(chunks: Sequence[Tensor]) -> list[Tensor]:
+    masked = any(c.valid is not None for c in chunks)
+    inner = any(c.inner is not None for c in chunks)
+    return [
+        Tensor(
+            c.values,
+            np.ones(len(c), bool) if masked and c.valid is None else c.valid,
+            np.ones(c.values.shape, bool) if inner and c.inner is None else c.inner,
+        )
+        for c in chunks
+    ]

@@ -1,0 +1,180 @@
+"""Where the rows of a dataset are, and what is known about them.
+
+Facts belong to the source: its views (selections, shuffles, the splits of a
+DatasetDict, which lie one after the other in one source) inherit them, so a column
+becomes the same thing in all of them. Facts are found once, at first use.
+"""
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from arrow_jax._column import Column, keep, prepare
+from arrow_jax._errors import ArrowJaxError, UnsupportedTypeError
+from arrow_jax._features import Dictionary, Features
+from arrow_jax._metadata import read_features
+from arrow_jax._split import split
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A table with its features.
+
+    Attributes:
+      table: the rows.
+      features: one a column.
+      origins: (first row, words) of each part the rows come from, in order; the words,
+        such as " of a.parquet", end what errors call a row.
+      folder: where paths in image columns start from, or None if none may be opened.
+    """
+
+    table: pa.Table
+    features: Features
+    origins: tuple[tuple[int, str], ...] = ((0, ""),)
+    folder: Path | None = None
+    _facts: dict[Any, Any] = field(default_factory=dict, repr=False)
+    _lock: Any = field(default_factory=threading.RLock, repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        table: pa.Table,
+        features: Mapping[str, Any] | None = None,
+        *,
+        origins: tuple[tuple[int, str], ...] = ((0, ""),),
+        folder: Path | None = None,
+    ) -> "Source":
+        """Makes a source of a table.
+
+        Args:
+          table: the rows.
+          features: some columns' features; those of the others come from the schema.
+          origins: see the class.
+          folder: see the class.
+
+        Returns:
+          The source.
+
+        Raises:
+          ArrowJaxError: if two columns have one name.
+          ManifestError: if the schema's metadata can't be read.
+        """
+        names = table.column_names
+        twice = sorted({n for n in names if names.count(n) > 1})
+        if twice:
+            raise ArrowJaxError(
+                f"column {twice[0]!r} is there {names.count(twice[0])} times. Give "
+                "each its own name: table.rename_columns([...])"
+            )
+        if any(pa.types.is_dictionary(t) for t in table.schema.types):
+            table = table.unify_dictionaries()
+        found = dict(read_features(table.schema)) | dict(features or {})
+        for name, feature in found.items():
+            if isinstance(feature, Dictionary) and table.num_rows:
+                chunk = table.column(name).chunk(0)
+                values = tuple(chunk.dictionary.to_pylist())
+                found[name] = replace(feature, values=values)
+        return cls(table, Features(found), origins, folder)
+
+    def __len__(self) -> int:
+        return self.table.num_rows
+
+    def __reduce__(self) -> Any:
+        return Source, (self.table, self.features, self.origins, self.folder)
+
+    def words(self, row: int) -> str:
+        """Names a row for errors.
+
+        Args:
+          row: its number in this source.
+
+        Returns:
+          Words such as "row 7" or "row 7 of b.parquet".
+        """
+        firsts = [first for first, _ in self.origins]
+        part = int(np.searchsorted(firsts, row, side="right")) - 1
+        first, words = self.origins[part]
+        return f"row {row - first}{words}"
+
+    def fact(self, key: Any, find: Callable[[], Any]) -> Any:
+        """Finds a fact, or remembers it.
+
+        Args:
+          key: what it is called.
+          find: finds it, with no arguments.
+
+        Returns:
+          What `find` returned the first time.
+        """
+        with self._lock:
+            if key not in self._facts:
+                self._facts[key] = find()
+            return self._facts[key]
+
+    def kept(self, path: tuple[str, ...]) -> Column:
+        """A column, or a field of a struct column, as Arrow.
+
+        Args:
+          path: column, then the fields that lead to it.
+
+        Returns:
+          A column of `Objects`.
+        """
+        return self.fact(
+            ("kept", path), lambda: keep(".".join(path), self._arrays(path))
+        )
+
+    def numbers(
+        self, path: tuple[str, ...], declared: tuple[int | None, ...] = ()
+    ) -> Column:
+        """A column, or a field of a struct column, as NumPy.
+
+        Args:
+          path: column, then the fields that lead to it.
+          declared: sizes of the axes where a feature declares them.
+
+        Returns:
+          The prepared column.
+
+        Raises:
+          ShapeError: if a row differs from the declared shape.
+        """
+        return self.fact(
+            ("numbers", path),
+            lambda: prepare(
+                ".".join(path),
+                self._arrays(path),
+                declared=declared,
+                words=self.words,
+            ),
+        )
+
+    def _arrays(self, path: tuple[str, ...]) -> list[pa.Array]:
+        column = self.table.column(path[0])
+        arrays = column.chunks or [pa.array([], column.type)]
+        for name in path[1:]:
+            arrays = [split(a)[name] for a in arrays]
+        return arrays
+
+
+def unsupported(name: str, type_: Any) -> UnsupportedTypeError:
+    """Makes the error for a type that has no array to become.
+
+    Args:
+      name: the column's.
+      type_: its Arrow type.
+
+    Returns:
+      The error, with ways out.
+    """
+    return UnsupportedTypeError(
+        f"column {name!r} has type {type_}, which has no array to become. Leave it out "
+        "with with_format(..., columns=[...]), cast it before "
+        "(table.set_column(..., column.cast(...))), or read it with "
+        'with_format("arrow")'
+    )

@@ -1,0 +1,69 @@
+"""Structs taken apart: a struct is a dict of columns, also below lists."""
+
+import numpy as np
+import pyarrow as pa
+
+from arrow_jax._metadata import is_list
+
+
+def has_struct(type_: pa.DataType) -> bool:
+    """Whether a type is a struct, or lists of one.
+
+    Args:
+      type_: an Arrow type.
+
+    Returns:
+      True if `split` has something to do.
+    """
+    while is_list(type_):
+        type_ = type_.value_type
+    return pa.types.is_struct(type_)
+
+
+def split_type(type_: pa.DataType) -> dict[str, pa.DataType]:
+    """Finds the columns that `split` makes.
+
+    Args:
+      type_: a type for which `has_struct` is true.
+
+    Returns:
+      Field name -> type; the fields of a list of structs are lists.
+    """
+    if pa.types.is_struct(type_):
+        return {f.name: f.type for f in type_}
+    inner = split_type(type_.value_type)
+    if pa.types.is_fixed_size_list(type_):
+        return {k: pa.list_(t, type_.list_size) for k, t in inner.items()}
+    wrap = pa.large_list if pa.types.is_large_list(type_) else pa.list_
+    return {k: wrap(t) for k, t in inner.items()}
+
+
+def split(array: pa.Array) -> dict[str, pa.Array]:
+    """Takes a column of structs apart.
+
+    Args:
+      array: whose type `has_struct`.
+
+    Returns:
+      Field name -> array of as many rows, null where the struct or the field is.
+    """
+    type_, n = array.type, len(array)
+    if pa.types.is_struct(type_):
+        names = [f.name for f in type_]
+        return dict(zip(names, array.flatten(), strict=True))
+    mask = array.is_null() if array.null_count else None
+    if pa.types.is_fixed_size_list(type_):
+        k = type_.list_size
+        inner = split(array.values.slice(array.offset * k, n * k))
+        return {
+            name: pa.FixedSizeListArray.from_arrays(child, k, mask=mask)
+            for name, child in inner.items()
+        }
+    inner = split(array.values)
+    # Arrow refuses a mask beside offsets that are a slice of others.
+    offsets = pa.array(np.array(array.offsets)) if n else array.offsets
+    wrap = pa.LargeListArray if pa.types.is_large_list(type_) else pa.ListArray
+    return {
+        name: wrap.from_arrays(offsets, child, mask=mask)
+        for name, child in inner.items()
+    }

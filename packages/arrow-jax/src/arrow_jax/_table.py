@@ -1,0 +1,43 @@
+"""Anything that speaks Arrow, as a table."""
+
+from typing import Any
+
+import pyarrow as pa
+
+from arrow_jax._errors import UnsupportedTypeError
+
+
+def as_table(data: Any) -> pa.Table:
+    """Makes a table of Arrow data without copying it.
+
+    Args:
+      data: see `Dataset.from_arrow`.
+
+    Returns:
+      The table.
+
+    Raises:
+      UnsupportedTypeError: if the object does not speak Arrow.
+    """
+    if isinstance(data, pa.Table):
+        return data
+    if isinstance(data, pa.RecordBatch):
+        return pa.Table.from_batches([data])
+    if isinstance(data, pa.RecordBatchReader):
+        return data.read_all()
+    inner = getattr(data, "data", None)
+    if isinstance(getattr(inner, "table", None), pa.Table):
+        # A Hugging Face Dataset. Its index view is only applied by its own access.
+        if getattr(data, "_indices", None) is not None:
+            return data.with_format("arrow")[:]
+        return inner.table
+    if hasattr(data, "__arrow_c_stream__"):
+        return pa.RecordBatchReader.from_stream(data).read_all()
+    if hasattr(data, "__arrow_c_array__"):
+        return pa.Table.from_batches([pa.record_batch(data)])
+    raise UnsupportedTypeError(
+        f"from_arrow got {type(data).__module__}.{type(data).__qualname__}, which does "
+        "not speak Arrow. Wanted a pyarrow Table, RecordBatch or RecordBatchReader, a "
+        "Hugging Face Dataset, or an object with __arrow_c_stream__; for columns in "
+        "memory use Dataset.from_dict"
+    )

@@ -1,0 +1,97 @@
+"""Writing Parquet: whole, or not at all."""
+
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from arrow_jax._dataset import Dataset
+from arrow_jax._encode import to_arrow
+from arrow_jax._errors import ArrowJaxError, ShapeError
+from arrow_jax._metadata import feature_of, write_features
+
+
+def write_parquet(
+    path: Any, data: Any, features: Mapping[str, Any] | None = None
+) -> None:
+    """Writes a Parquet file that `read_parquet` and other readers understand.
+
+    The file appears when it is complete: a failure leaves what was there before.
+
+    Args:
+      path: of the file.
+      data: a `Dataset`, a dict of columns, or an iterable of such dicts, which become
+        one row group each. Columns are what `to_arrow` takes.
+      features: what some of the columns are. `Image` columns take pixels and store
+        PNG, `ClassLabel` columns int64, `Array2D` to `Array5D` nested lists; other
+        arrays of rank two and more are stored as `arrow.fixed_shape_tensor`.
+
+    Raises:
+      ShapeError: if columns differ in length, or batches in their columns.
+      ArrowJaxError: if a value can't be what its feature declares, there is no batch,
+        or the folder does not exist.
+
+    Example:
+      >>> import pathlib, tempfile
+      >>> import numpy as np
+      >>> from arrow_jax import Features, Image, read_parquet
+      >>> file = pathlib.Path(tempfile.mkdtemp()) / "grey.parquet"
+      >>> pixels = np.zeros((2, 28, 28), np.uint8)
+      >>> write_parquet(file, {"image": pixels}, Features({"image": Image()}))
+      >>> read_parquet(file).with_format("numpy")[:]["image"].shape
+      (2, 28, 28)
+    """
+    path = Path(path)
+    if not path.parent.is_dir():
+        raise ArrowJaxError(
+            f"{path} can't be written: there is no folder {path.parent}. Make it first"
+        )
+    tables = _tables(data, features)
+    first = next(tables, None)
+    if first is None:
+        raise ArrowJaxError(f"{path} was not written: there was no batch")
+    handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    os.close(handle)
+    try:
+        with pq.ParquetWriter(partial, first.schema) as writer:
+            writer.write_table(first)
+            for table in tables:
+                _check_schema(table, first)
+                writer.write_table(table)
+        mask = os.umask(0)
+        os.umask(mask)
+        Path(partial).chmod(0o666 & ~mask)
+        Path(partial).replace(path)
+    except BaseException:
+        Path(partial).unlink(missing_ok=True)
+        raise
+
+
+def _tables(data: Any, features: Mapping[str, Any] | None) -> Iterator[pa.Table]:
+    if isinstance(data, Dataset):
+        yield _described(
+            data.with_format("arrow", columns=data.column_names)[:],
+            {**data.features, **(features or {})},
+        )
+        return
+    batches: Iterable[Any] = [data] if isinstance(data, Mapping) else data
+    for batch in batches:
+        yield _described(to_arrow(batch, features), features or {})
+
+
+def _described(table: pa.Table, features: Mapping[str, Any]) -> pa.Table:
+    said = {f.name: feature_of(f.type, features.get(f.name)) for f in table.schema}
+    return table.replace_schema_metadata(write_features(said))
+
+
+def _check_schema(table: pa.Table, first: pa.Table) -> None:
+    if not table.schema.equals(first.schema):
+        raise ShapeError(
+            f"a batch has other columns than the first:\n{table.schema.remove_metadata()}"
+            f"\nagainst\n{first.schema.remove_metadata()}\nGive all batches one dtype "
+            "and row shape a column"
+        )
