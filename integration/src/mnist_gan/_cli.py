@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 # jax and what builds on it are imported once the arguments are known to be right.
 
@@ -14,12 +15,13 @@ _EXIT_USER, _EXIT_DIVERGED, _EXIT_STOPPED = 2, 1, 130
 
 _TRAIN_EXAMPLES = """\
 examples:
-  mnist-gan train                                  the digits that come with it
-  mnist-gan train --data mnist/ --out runs/full    a folder of Parquet or IDX files
-  mnist-gan train --data hf://datasets/ylecun/mnist/mnist/train-00000-of-00001.parquet
-  mnist-gan train --steps 30 --batch-size 16       a quick look
-  mnist-gan train --resume --steps 5000            go on with runs/mnist-gan
-  mnist-gan train --devices 8                      eight devices, simulated on a CPU
+  mnist-gan train                                the digits that come with it
+  mnist-gan train --data mnist/ --out runs/full  a folder: Parquet or IDX files
+  mnist-gan train --data \\
+    hf://datasets/ylecun/mnist/mnist/train-00000-of-00001.parquet
+  mnist-gan train --steps 30 --batch-size 16     a quick look
+  mnist-gan train --resume --steps 5000          go on with runs/mnist-gan
+  mnist-gan train --devices 8                    eight, simulated on a CPU
 """
 _SAMPLE_EXAMPLES = """\
 examples:
@@ -45,8 +47,15 @@ def _seed(text: str) -> int:
 _positive.__name__ = _seed.__name__ = "whole number"  # how argparse names a bad value
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line; argparse would print the usage before it."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(_EXIT_USER, f"{_PROGRAM}: {message}; see {self.prog} --help\n")
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog=_PROGRAM,
         description="Train a GAN on MNIST digits, and draw digits from it.",
         epilog="mnist-gan COMMAND --help says more, with examples.",
@@ -58,8 +67,8 @@ def _parser() -> argparse.ArgumentParser:
     train = commands.add_parser(
         "train",
         help="train, or go on training",
-        description="Train the GAN and leave pictures, metrics, samples and "
-        "checkpoints in one folder.",
+        description="Train the GAN; leave pictures, metrics, samples and checkpoints "
+        "in one\nfolder.",
         epilog=_TRAIN_EXAMPLES,
         formatter_class=raw,
         allow_abbrev=False,
@@ -117,7 +126,12 @@ def main(argv: Sequence[str] | None = None) -> int:
       The exit code: 0 done, 1 diverged, 2 cannot be done as asked, 130 stopped by a
       signal and saved.
     """
-    arguments = _parser().parse_args(argv)
+    argv = sys.argv[1:] if argv is None else argv
+    parser = _parser()
+    if not argv:
+        parser.print_help(sys.stderr)
+        return _EXIT_USER
+    arguments = parser.parse_args(argv)
 
     import arrow_jax  # noqa: PLC0415  (after the arguments)
     from mnist_gan._errors import DivergedError, UserError  # noqa: PLC0415

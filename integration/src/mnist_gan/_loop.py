@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import jax
@@ -87,18 +88,6 @@ def run(plan: Plan, out: Console, *, resume: bool) -> Outcome:
         out.print(_terminal.model_table(parameter_table(params)))
     out.print()
 
-    restored = _last_checkpoint(plan, abstract) if resume else None
-    if restored:
-        state, position = restored
-    else:
-        state = jax.jit(init, out_shardings=placement.replicated)()
-        position = None
-    first = int(state.step)
-    if first >= config.steps:
-        raise UserError(
-            f"{folder}: has taken its {first:,} steps; add --steps {2 * first} to go "
-            "on to twice as many"
-        )
     loader = arrow_jax.Loader(
         dataset,
         config.batch_size,
@@ -108,7 +97,21 @@ def run(plan: Plan, out: Console, *, resume: bool) -> Outcome:
         last="drop",
         sharding=placement.spread,
     )
-    updates = _compile(plan, abstract, loader.spec["image"])
+    with ThreadPoolExecutor(1) as pool:  # XLA compiles two programs at a time
+        compiling = pool.submit(_compile, plan, abstract, loader.spec["image"])
+        restored = _last_checkpoint(plan, abstract) if resume else None
+        if restored:
+            state, position = restored
+        else:
+            state = jax.jit(init, out_shardings=placement.replicated)()
+            position = None
+        updates = compiling.result()
+    first = int(state.step)
+    if first >= config.steps:
+        raise UserError(
+            f"{folder}: has taken its {first:,} steps; add --steps {2 * first} to go "
+            "on to twice as many"
+        )
 
     folder.create(config)
     checkpoints = Checkpoints(folder.checkpoints)

@@ -1,0 +1,99 @@
+import json
+import shutil
+from importlib import resources
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+
+from mnist_gan import _cli
+
+
+@pytest.fixture(scope="session")
+def shipped():
+    """The table of the training digits that ship with the package."""
+    file = resources.files("mnist_gan") / "digits/train.parquet"
+    with resources.as_file(file) as path:
+        return pq.read_table(path)
+
+
+@pytest.fixture
+def small(shipped, tmp_path):
+    """A Parquet file of 40 digits."""
+    path = tmp_path / "small.parquet"
+    pq.write_table(shipped.slice(0, 40), path)
+    return path
+
+
+@pytest.fixture
+def call(capsys):
+    """Calls the command line, and returns what it said."""
+
+    def run(*arguments):
+        capsys.readouterr()
+        try:
+            code = _cli.main([str(argument) for argument in arguments])
+        except SystemExit as error:  # argparse
+            code = error.code
+        said = capsys.readouterr()
+        return SimpleNamespace(code=code, out=said.out, err=said.err)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory):
+    """The folder of a run of 12 steps on the shipped digits; look, do not touch."""
+    out = tmp_path_factory.mktemp("finished") / "run"
+    arguments = [
+        "train",
+        "--steps",
+        "12",
+        "--batch-size",
+        "8",
+        "--devices",
+        "1",
+        "--out",
+    ]
+    assert _cli.main([*arguments, str(out)]) == 0
+    return out
+
+
+@pytest.fixture
+def run_folder(finished, tmp_path):
+    """A copy of the finished run."""
+    return shutil.copytree(finished, tmp_path / "run")
+
+
+@pytest.fixture
+def corrupt(shipped, tmp_path):
+    """Writes a table whose image in one row is cut short."""
+
+    def write(row):
+        rows = shipped.slice(0, 40).to_pylist()
+        rows[row]["image"]["bytes"] = rows[row]["image"]["bytes"][:50]
+        path = tmp_path / "corrupt.parquet"
+        pq.write_table(pa.Table.from_pylist(rows, schema=shipped.schema), path)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def config():
+    """Reads a run's config."""
+    return lambda folder: json.loads((folder / "config.json").read_text())
+
+
+@pytest.fixture
+def pixels():
+    """Reads a picture's pixels."""
+
+    def read(path):
+        with Image.open(path) as picture:
+            return np.asarray(picture)
+
+    return read

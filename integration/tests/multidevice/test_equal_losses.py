@@ -1,0 +1,54 @@
+"""The same run on one device and on eight."""
+
+import jax
+import numpy as np
+import pytest
+
+from mnist_gan import _game
+from mnist_gan._devices import place
+from mnist_gan._recipes import RECIPES
+
+BATCH, STEPS = 16, 10
+IMAGES = np.random.default_rng(0).integers(0, 256, (STEPS, BATCH, 28, 28), np.uint8)
+
+
+def losses_on(n, recipe):
+    on = place(n)
+    update = jax.jit(
+        _game.update(recipe, on.mesh),
+        donate_argnums=0,
+        in_shardings=(on.replicated, on.spread),
+        out_shardings=(on.replicated, on.replicated),
+    )
+    state = jax.jit(lambda: _game.init(recipe, 0), out_shardings=on.replicated)()
+    losses = []
+    for images in IMAGES:
+        state, loss = update(state, [jax.device_put(images, on.spread)])
+        losses.append([float(loss.gen[0]), float(loss.disc[0])])
+    assert len(state.step.sharding.device_set) == n
+    return np.asarray(losses)
+
+
+@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.devices(8)
+def test_ten_steps_on_eight_devices_have_the_losses_of_one(devices, name):
+    recipe = RECIPES[name]
+    np.testing.assert_allclose(losses_on(8, recipe), losses_on(1, recipe), rtol=1e-5)
+
+
+@pytest.mark.devices(8)
+def test_only_gradients_and_losses_cross_devices(devices):
+    """Data parallel: all-reduces, and nothing that moves the batch."""
+    on, recipe = place(8), RECIPES["reference"]
+    update = jax.jit(
+        _game.update(recipe, on.mesh),
+        in_shardings=(on.replicated, on.spread),
+        out_shardings=(on.replicated, on.replicated),
+    )
+    state = jax.eval_shape(lambda: _game.init(recipe, 0))
+    image = jax.ShapeDtypeStruct((BATCH, 28, 28), np.uint8)
+    program = update.lower(state, [image]).compile().as_text()
+    kinds = ("all-reduce", "all-gather", "all-to-all", "collective-permute")
+    found = {kind: program.count(f" {kind}(") for kind in kinds}
+    assert found.pop("all-reduce") > 0
+    assert found == dict.fromkeys(kinds[1:], 0)

@@ -1,0 +1,24 @@
+import pytest
+
+from mnist_gan._files import write_whole
+
+
+def test_the_file_is_there_when_it_is_whole(tmp_path):
+    path = tmp_path / "a"
+    write_whole(path, lambda file: file.write(b"new"))
+    assert path.read_bytes() == b"new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path):
+    path = tmp_path / "a"
+    path.write_bytes(b"old")
+
+    def fail(file):
+        file.write(b"half")
+        raise OSError("the disk is full")
+
+    with pytest.raises(OSError, match="the disk is full"):
+        write_whole(path, fail)
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]

@@ -1,0 +1,27 @@
+import signal
+
+import pytest
+
+from mnist_gan._interrupts import interrupts
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_first_signal_is_noted(number):
+    with interrupts() as received:
+        assert not received
+        signal.raise_signal(number)
+        assert received
+
+
+def test_the_second_acts_at_once():
+    with interrupts():
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+
+
+def test_afterwards_signals_act_as_before():
+    before = signal.getsignal(signal.SIGTERM)
+    with interrupts():
+        assert signal.getsignal(signal.SIGTERM) != before
+    assert signal.getsignal(signal.SIGTERM) == before
