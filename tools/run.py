@@ -77,7 +77,7 @@ def make_environment(folder: Path) -> None:
         venv.create(str(folder), with_pip=False)
         pip = [str(download_pip(folder) / "pip")]
     python = str(folder / "bin" / "python")
-    options = ["--quiet", "--disable-pip-version-check"]
+    options = ["-qq", "--disable-pip-version-check"]
     subprocess.run([python, *pip, "install", *options, *NEEDS], check=True)
     (folder / "whole").write_text("\n".join(NEEDS))
 

@@ -14,6 +14,9 @@ from mnist_gan import _losses
 from optax_chains import Players, gan_adam
 
 
+Network = Callable[[jax.Array], jax.Array]
+
+
 class Recipe(NamedTuple):
     """A way to train the GAN.
 
@@ -33,8 +36,8 @@ class Recipe(NamedTuple):
     steps: int
     batch_size: int
     latents: int
-    generator: Callable[[], hk.Module]
-    discriminator: Callable[[], hk.Module]
+    generator: Callable[[], Network]
+    discriminator: Callable[[], Network]
     losses: Players
     chains: Players
     equilibrium: Players
