@@ -1,12 +1,19 @@
-"""Haiku networks that work out of the box: the MNIST GAN pair and parameter tables."""
+"""Haiku networks that work out of the box: the GAN pair, convolutions, tables."""
 
+from haiku_nets._conv import Conv2D
+from haiku_nets._conv_transpose import Conv2DTranspose
+from haiku_nets._lowering import Lowering, conv_lowering
 from haiku_nets._parameters import ParameterRow, count_parameters, parameter_table
 from haiku_nets._reference import ReferenceDiscriminator, ReferenceGenerator
 
 __all__ = [
+    "Conv2D",
+    "Conv2DTranspose",
+    "Lowering",
     "ParameterRow",
     "ReferenceDiscriminator",
     "ReferenceGenerator",
+    "conv_lowering",
     "count_parameters",
     "parameter_table",
 ]

@@ -10,6 +10,9 @@ import haiku as hk
 import jax
 import jax.numpy as jnp
 
+from haiku_nets._conv import Conv2D
+from haiku_nets._conv_transpose import Conv2DTranspose
+
 _LATENT = 20
 _IMAGE = (28, 28, 1)
 
@@ -30,8 +33,8 @@ class ReferenceGenerator(hk.Module):
       ...     hk.transform(lambda z: ReferenceGenerator()(z))
       ... )
       >>> z = jax.random.normal(jax.random.key(0), (2, 20))
-      >>> params = generator.init(jax.random.key(1), z)
-      >>> generator.apply(params, z).shape
+      >>> params = jax.eval_shape(generator.init, jax.random.key(1), z)
+      >>> jax.eval_shape(generator.apply, params, z).shape
       (2, 28, 28, 1)
 
     References:
@@ -63,7 +66,7 @@ class ReferenceGenerator(hk.Module):
         x = x.reshape(-1, 7, 7, 64)
         for channels in (32, 1):
             x = jax.nn.relu(x)
-            x = hk.Conv2DTranspose(channels, kernel_shape=5, stride=2)(x)
+            x = Conv2DTranspose(channels, kernel_shape=5, stride=2)(x)
         return jnp.tanh(x)
 
 
@@ -83,8 +86,8 @@ class ReferenceDiscriminator(hk.Module):
       ...     hk.transform(lambda x: ReferenceDiscriminator()(x))
       ... )
       >>> images = jnp.zeros((2, 28, 28, 1))
-      >>> params = discriminator.init(jax.random.key(0), images)
-      >>> discriminator.apply(params, images).shape
+      >>> params = jax.eval_shape(discriminator.init, jax.random.key(0), images)
+      >>> jax.eval_shape(discriminator.apply, params, images).shape
       (2, 2)
 
     References:
@@ -115,6 +118,6 @@ class ReferenceDiscriminator(hk.Module):
             )
         x = images
         for channels, stride in zip((8, 16, 32, 64, 128), (2, 1, 2, 1, 2), strict=True):
-            x = hk.Conv2D(channels, kernel_shape=5, stride=stride)(x)
+            x = Conv2D(channels, kernel_shape=5, stride=stride)(x)
             x = jax.nn.leaky_relu(x, negative_slope=0.2)
         return hk.Linear(2)(hk.Flatten()(x))
