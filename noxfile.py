@@ -121,16 +121,18 @@ def test_install_from_git(session: nox.Session, path: Path, away: Path) -> None:
     line = re.search(r"^pip install (.*)$", readme.read_text(), re.MULTILINE)
     if line is None:
         session.error(f"{readme} has no line that starts with: pip install")
-    session.run("git", "clone", "--quiet", str(ROOT), str(away / "clone"))
-    session.run("python", "-m", "venv", str(away / "env"))
-    python = str(away / "env/bin/python")
-    repo = (away / "clone").as_uri()
-    session.run(python, "-m", "pip", "install", "--quiet", "--upgrade", "pip")
-    install = f"{python} -m pip install --quiet {line[1]}"
-    session.run("sh", "-c", install, env={"REPO": repo})
+    clone, python = away / "clone", str(away / "env/bin/python")
+    typed = f"{python} -m pip install --quiet {line[1]}"
     run = "import sys; sys.path.insert(0, sys.argv[1]); import _examples as e"
     examples = str(HARNESS / "src/chex_harness")
-    session.run(python, "-c", f"{run}; e.run_file(sys.argv[2])", examples, str(readme))
+    for command in (
+        ["git", "clone", "--quiet", str(ROOT), str(clone)],
+        ["python", "-m", "venv", str(away / "env")],
+        [python, "-m", "pip", "install", "--quiet", "--upgrade", "pip"],
+        ["sh", "-c", typed],
+        [python, "-c", f"{run}; e.run_file(sys.argv[2])", examples, str(readme)],
+    ):
+        session.run(*command, env={"REPO": clone.as_uri()}, external=True)
 
 
 NAMES = [name for path in PACKAGES for name in add_sessions(path)]

@@ -1,4 +1,5 @@
-import importlib.util
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,9 @@ def load():
     """Loads a program of tools/ as a module."""
 
     def from_file(name):
-        spec = importlib.util.spec_from_file_location(name, TOOLS / f"{name}.py")
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
+        loader = SourceFileLoader(name, str(TOOLS / f"{name}.py"))
+        module = module_from_spec(spec_from_loader(name, loader))
+        loader.exec_module(module)
         return module
 
     return from_file

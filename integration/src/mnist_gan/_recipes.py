@@ -7,12 +7,11 @@ A recipe is a short, readable configuration. Adding one means adding an entry to
 from collections.abc import Callable
 from typing import NamedTuple
 
-import haiku as hk
+import jax
 
 from haiku_nets import ReferenceDiscriminator, ReferenceGenerator
 from mnist_gan import _losses
 from optax_chains import Players, gan_adam
-
 
 Network = Callable[[jax.Array], jax.Array]
 

@@ -1,0 +1,82 @@
+"""What holds for the repository as a whole, whichever packages it has."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PACKAGES = sorted(file.parent for file in ROOT.glob("packages/*/pyproject.toml"))
+for_each_package = pytest.mark.parametrize(
+    "package", PACKAGES, ids=[p.name for p in PACKAGES]
+)
+SOURCES = [
+    *ROOT.glob("packages/*/src/**/*.py"),
+    *ROOT.glob("integration/src/**/*.py"),
+]
+
+
+def project(package):
+    return tomllib.loads((package / "pyproject.toml").read_text())["project"]
+
+
+def imports(file):
+    pattern = r"^\s*(?:from|import) (\w+)"
+    return set(re.findall(pattern, file.read_text(), re.MULTILINE))
+
+
+def test_ci_runs_the_command_for_tests_that_the_readme_has():
+    command = "python3 tools/run.py tests"
+    assert command in (ROOT / "README.md").read_text().splitlines()
+    assert command in (ROOT / ".ci/run").read_text().splitlines()
+
+
+@for_each_package
+def test_the_readme_has_an_install_line_for_every_package(package):
+    url = f"git+$REPO#subdirectory=packages/{package.name}"
+    assert url in (ROOT / "README.md").read_text()
+    own = re.findall(r"^pip install .*$", (package / "README.md").read_text(), re.M)
+    assert own, "the package's README has no line that starts with: pip install"
+    assert url in own[0]
+
+
+@for_each_package
+def test_every_package_is_complete(package):
+    module = package.name.replace("-", "_")
+    for file in ("README.md", "CHANGELOG.md", "LICENSE", f"src/{module}/py.typed"):
+        assert (package / file).is_file(), file
+    fragments = list(package.glob("changelog.d/*.md"))
+    released = "## " in (package / "CHANGELOG.md").read_text()
+    assert fragments or released
+
+
+@for_each_package
+def test_every_requirement_has_a_floor(package):
+    found = project(package)
+    extras = found.get("optional-dependencies", {}).values()
+    for need in [*found["dependencies"], *(need for extra in extras for need in extra)]:
+        assert re.search(r"[>=]=\s*\d", need), need
+
+
+@for_each_package
+def test_no_package_imports_another(package):
+    others = {p.name.replace("-", "_") for p in PACKAGES if p != package}
+    for file in package.glob("src/**/*.py"):
+        assert not imports(file) & {*others, "mnist_gan"}, file
+
+
+@for_each_package
+def test_tests_mirror_the_source(package):
+    files = package.glob("src/*/_*.py")
+    modules = {f.stem.removeprefix("_") for f in files if f.stem != "__init__"}
+    tested = {f.stem.removeprefix("test_") for f in package.glob("tests/test_*.py")}
+    assert modules - tested == set()
+
+
+@pytest.mark.parametrize("file", SOURCES, ids=lambda file: str(file.relative_to(ROOT)))
+def test_files_hold_one_idea(file):
+    text = file.read_text()
+    assert len(text.splitlines()) <= 400
+    assert file.stem.strip("_") not in {"utils", "core", "helpers", "common", "base"}
+    assert "jax._src" not in text
