@@ -7,12 +7,16 @@ from typing import Any
 import jax
 import numpy as np
 
-from arrow_jax._column import Index
+from arrow_jax._chunks import Index
 from arrow_jax._dataset import Dataset
 from arrow_jax._errors import ArrowJaxError, ShapeError, UnsupportedTypeError
 from arrow_jax._format import check_columns
-from arrow_jax._plan import Plan, Strings, Struct, plan_columns
+from arrow_jax._image_plan import ImagePlan
+from arrow_jax._plan import Plan
+from arrow_jax._planner import plan_columns
 from arrow_jax._rows import compose
+from arrow_jax._string_plan import StringPlan
+from arrow_jax._struct_plan import StructPlan
 
 
 @dataclass(frozen=True)
@@ -70,9 +74,12 @@ class Batcher:
           A tree of `jax.ShapeDtypeStruct`.
         """
         empty, _ = self.make(range(0), 0)
-        return jax.tree.map(
-            lambda a: jax.ShapeDtypeStruct((batch_size, *a.shape[1:]), a.dtype), empty
-        )
+
+        def of(array: np.ndarray) -> jax.ShapeDtypeStruct:
+            return jax.ShapeDtypeStruct((batch_size, *array.shape[1:]), array.dtype)
+
+        # By column, since jax sorts the keys of a dict.
+        return {name: jax.tree.map(of, column) for name, column in empty.items()}
 
 
 def make_batcher(
@@ -102,12 +109,13 @@ def make_batcher(
     on_device = {name: plan for name, plan in plans.items() if name not in host}
     if masked and "valid" in on_device:
         raise ArrowJaxError(
-            'a column is named "valid", the key that last="mask" adds. Rename it, leave '
-            'it out with with_format(..., columns=[...]), or use last="drop" or "keep"'
+            'a column is named "valid", the key that last="mask" adds. Rename it, '
+            "leave it out with with_format(..., columns=[...]), or use "
+            'last="drop" or "keep"'
         )
     if not on_device:
         raise ArrowJaxError(
-            f"no column of {names} goes to the devices: all are in host"
+            f"no column of {names} goes to the devices: all are in host="
         )
     for name, plan in plans.items():
         plan.check(ds.rows)
@@ -134,8 +142,6 @@ def _check_fixed(name: str, plan: Plan, ragged: Mapping[str, int]) -> None:
 
 
 def _advice(name: str, plan: Plan) -> str:
-    from arrow_jax._image_plan import ImagePlan  # noqa: PLC0415  (loads with images)
-
     if isinstance(plan, ImagePlan):
         return (
             "its images differ in size or mode, and batches have one shape. "
@@ -148,6 +154,6 @@ def _advice(name: str, plan: Plan) -> str:
 
 
 def _has_strings(plan: Plan) -> bool:
-    if isinstance(plan, Struct):
+    if isinstance(plan, StructPlan):
         return any(map(_has_strings, plan.plans.values()))
-    return isinstance(plan, Strings)
+    return isinstance(plan, StringPlan)

@@ -18,7 +18,7 @@ def has_nulls(node: Node) -> bool:
     """
     if isinstance(node, Lists):
         return _hides(node.valid) or has_nulls(node.child)
-    return isinstance(node, Tensor) and (_hides(node.valid) or _hides(node.inner))
+    return _hides(node.valid) or _hides(node.inner)
 
 
 def _hides(mask: np.ndarray | None) -> bool:
@@ -60,7 +60,7 @@ def outside_rows(node: Node, low: Any, high: Any) -> np.ndarray:
         node = compact(node)
         return _rows_of(node, outside_rows(node.child, low, high))
     wrong = _outside(node, low, high)
-    return wrong.any(axis=tuple(range(1, wrong.ndim)))
+    return np.any(wrong, axis=tuple(range(1, wrong.ndim)))
 
 
 def outside_value(node: Node, low: Any, high: Any) -> Any:

@@ -13,14 +13,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from arrow_jax._chunks import Index, chunk_starts, gather, merge_small
 from arrow_jax._decode import decode
-from arrow_jax._nodes import Lists, Node, Objects, Tensor, join, pick
+from arrow_jax._nodes import Lists, Node, join, pick
 from arrow_jax._settle import settle
-
-Index = range | np.ndarray
-
-_SMALL = 1 << 20  # bytes; smaller chunks are merged
-_MERGED = 16 << 20  # until they are so big together
 
 
 @dataclass(frozen=True)
@@ -50,36 +46,7 @@ class Column:
           A node with those rows, in that order; views where `rows` is a range within
           one chunk.
         """
-        if isinstance(rows, range):
-            return self._gather_range(rows.start, rows.stop)
-        if len(self.chunks) == 1:
-            return pick(self.chunks[0], rows)
-        homes = np.searchsorted(self.starts, rows, side="right") - 1
-        order = np.argsort(homes, kind="stable")
-        used, firsts = np.unique(homes[order], return_index=True)
-        if not len(used):
-            return pick(self.chunks[0], slice(0, 0))
-        parts = [
-            pick(self.chunks[home], rows[group] - self.starts[home])
-            for home, group in zip(used, np.split(order, firsts[1:]), strict=True)
-        ]
-        if len(parts) == 1:
-            return parts[0]
-        back = np.empty(len(rows), np.int64)
-        back[order] = np.arange(len(rows))
-        return pick(join(parts), back)
-
-    def _gather_range(self, start: int, stop: int) -> Node:
-        first = int(np.searchsorted(self.starts, start, side="right")) - 1
-        first = min(first, len(self.chunks) - 1)
-        parts = []
-        for chunk in range(first, len(self.chunks)):
-            low = start - int(self.starts[chunk])
-            high = min(stop, int(self.starts[chunk + 1])) - int(self.starts[chunk])
-            parts.append(pick(self.chunks[chunk], slice(max(low, 0), max(high, 0))))
-            if stop <= self.starts[chunk + 1]:
-                break
-        return join(parts)
+        return gather(self.chunks, self.starts, rows, pick=pick, join=join)
 
     @cached_property
     def limits(self) -> tuple[Any, Any]:
@@ -104,8 +71,6 @@ def present_numbers(node: Node) -> np.ndarray:
     """
     while isinstance(node, Lists):
         node = node.child
-    if not isinstance(node, Tensor):
-        return np.zeros(0)
     values = node.values
     if node.inner is not None:
         shown = node.inner
@@ -139,7 +104,7 @@ def prepare(
       ShapeError: if a row differs from the declared shape.
     """
     arrays = merge_small(arrays)
-    starts = _starts(arrays)
+    starts = chunk_starts(arrays)
     chunks = settle(
         [decode(a) for a in arrays],
         name=name,
@@ -147,43 +112,3 @@ def prepare(
         where=lambda chunk, row: words(int(starts[chunk]) + row),
     )
     return Column(name, tuple(chunks), starts)
-
-
-def keep(name: str, arrays: Sequence[pa.Array]) -> Column:
-    """Prepares a column that stays Arrow until its rows are asked for.
-
-    Args:
-      name: the column's.
-      arrays: its Arrow chunks, at least one.
-
-    Returns:
-      The column, of `Objects`.
-    """
-    arrays = merge_small(arrays)
-    return Column(name, tuple(map(Objects, arrays)), _starts(arrays))
-
-
-def merge_small(arrays: Sequence[pa.Array]) -> list[pa.Array]:
-    """Merges runs of small chunks, so that their number follows the bytes.
-
-    Big chunks are never copied, so 32-bit offsets can't overflow either.
-
-    Args:
-      arrays: chunks of one type, at least one.
-
-    Returns:
-      Chunks with the same rows, empty ones dropped unless all are.
-    """
-    runs: list[list[pa.Array]] = [[]]
-    size = 0
-    for array in [a for a in arrays if len(a)] or arrays[:1]:
-        if runs[-1] and (array.nbytes >= _SMALL or size + array.nbytes > _MERGED):
-            runs.append([])
-            size = 0
-        runs[-1].append(array)
-        size += max(array.nbytes, 1) if array.nbytes < _SMALL else _MERGED
-    return [run[0] if len(run) == 1 else pa.concat_arrays(run) for run in runs]
-
-
-def _starts(arrays: Sequence[pa.Array]) -> np.ndarray:
-    return np.cumsum([0, *map(len, arrays)]).astype(np.int64)

@@ -6,21 +6,20 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from arrow_jax._column import Index
-from arrow_jax._device import mode, put
+from arrow_jax._chunks import Index
 from arrow_jax._encode import to_arrow
-from arrow_jax._errors import ArrowJaxError
 from arrow_jax._features import Features
-from arrow_jax._format import Format, check_columns, make_format
+from arrow_jax._format import PYTHON, Format, check_columns, make_format
+from arrow_jax._give import give
 from arrow_jax._number_plan import NumberPlan
 from arrow_jax._permutation import permute
-from arrow_jax._plan import Plan, plan_columns
-from arrow_jax._python import python_column
-from arrow_jax._rows import compose, resolve
+from arrow_jax._plan import Plan
+from arrow_jax._planner import plan_columns
+from arrow_jax._rows import check_batch_size, compose, resolve
 from arrow_jax._source import Source
 from arrow_jax._table import as_table
+from arrow_jax._verbs import kept_rows, mapped
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,7 +49,7 @@ class Dataset:
 
     source: Source
     rows: Index
-    format: Format = Format()
+    format: Format = PYTHON
 
     @classmethod
     def from_dict(
@@ -144,8 +143,9 @@ class Dataset:
           >>> Dataset.from_dict({"x": [[1, 2], [3, 4]]}).spec
           {'x': ShapeDtypeStruct(shape=(2,), dtype=int32)}
         """
-        plans = self._plans if self._formats_arrays else self.with_format("jax")._plans
-        specs = {name: plan.spec for name, plan in plans.items()}
+        if not self._formats_arrays:
+            return self.with_format("jax", nulls=self.format.nulls).spec
+        specs = {name: plan.spec for name, plan in self._plans.items()}
         return {name: spec for name, spec in specs.items() if spec is not None}
 
     def with_format(
@@ -187,12 +187,14 @@ class Dataset:
         """
         known = self.source.table.column_names
         chosen = make_format(kind, columns, device, nulls, known)
-        made = replace(self, format=chosen)
-        if made._formats_arrays:
-            for plan in made._plans.values():
+        return replace(self, format=chosen)
+
+    def __post_init__(self) -> None:
+        # Types that can't be arrays are refused now, not at the third batch.
+        if self._formats_arrays:
+            for plan in self._plans.values():
                 if isinstance(plan, NumberPlan) and plan.unit:
-                    plan.check(made.rows)
-        return made
+                    plan.check(self.rows)
 
     @property
     def _formats_arrays(self) -> bool:
@@ -256,26 +258,8 @@ class Dataset:
         return (self[i : i + batch_size] for i in range(0, stop, batch_size))
 
     def _give(self, names: list[str], rows: Index, *, one: bool = False) -> Any:
-        kind = self.format.kind
-        if kind is None:
-            columns = {name: python_column(self.source, name, rows) for name in names}
-            return {n: c[0] for n, c in columns.items()} if one else columns
-        if kind == "arrow":
-            return self._table(names, rows)
-        batch = {name: self._plan(name).batch(rows) for name in names}
-        if one:
-            batch = _first(batch)
-        if kind == "numpy":
-            return batch
-        with mode(x64=self.format.x64):
-            return put(batch, self.format.device)
-
-    def _table(self, names: list[str], rows: Index) -> pa.Table:
-        table = self.source.table.select(names)
-        if isinstance(rows, range):
-            return table.slice(rows.start, len(rows))
-        arrays = [self.source.kept((n,)).gather(rows).array for n in names]
-        return pa.table(arrays, schema=table.schema)
+        plans = [self._plan(name) for name in names] if self._formats_arrays else []
+        return give(self.source, names, rows, self.format, plans=plans, one=one)
 
     def _view(self, positions: Index) -> "Dataset":
         return replace(self, rows=compose(self.rows, positions))
@@ -372,8 +356,6 @@ class Dataset:
           >>> ds.filter(lambda batch: batch["x"] % 2 == 1)["x"]
           [5, 7]
         """
-        from arrow_jax._verbs import kept_rows  # noqa: PLC0415  (it takes datasets)
-
         return self._view(kept_rows(self, condition, batch_size))
 
     def map(
@@ -405,8 +387,6 @@ class Dataset:
           >>> ds.map(lambda batch: {"y": batch["x"] * 2})[:]
           {'x': [1, 2], 'y': [2, 4]}
         """
-        from arrow_jax._verbs import mapped  # noqa: PLC0415  (it takes datasets)
-
         return mapped(self, function, batch_size, features)
 
     def __repr__(self) -> str:
@@ -419,26 +399,3 @@ class Dataset:
             text = text if len(text) <= 60 else f"{text[:57]}..."
             lines.append(f"  {name:{width}}  {text}")
         return "\n".join(lines)
-
-
-def check_batch_size(batch_size: int) -> None:
-    """Raises for a batch size that is none.
-
-    Args:
-      batch_size: what the user gave.
-
-    Raises:
-      ArrowJaxError: if it is not an integer of at least one.
-    """
-    if isinstance(batch_size, bool) or not isinstance(batch_size, int | np.integer):
-        raise ArrowJaxError(f"batch_size={batch_size!r}: wanted an integer")
-    if batch_size < 1:
-        raise ArrowJaxError(f"batch_size={batch_size}: wanted at least 1")
-
-
-def _first(tree: Any) -> Any:
-    if isinstance(tree, dict):
-        return {name: _first(inner) for name, inner in tree.items()}
-    if isinstance(tree, tuple):
-        return type(tree)(*map(_first, tree))
-    return tree[0]

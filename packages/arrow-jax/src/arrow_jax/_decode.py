@@ -7,8 +7,9 @@ validity) are unpacked. Offsets are minded here, at every level, and nowhere els
 import numpy as np
 import pyarrow as pa
 
+from arrow_jax._errors import UnsupportedTypeError
 from arrow_jax._metadata import is_list
-from arrow_jax._nodes import Lists, Node, Objects, Tensor, compact
+from arrow_jax._nodes import Lists, Node, Tensor, compact
 
 _TEMPORAL = (
     pa.types.is_date,
@@ -59,9 +60,7 @@ def number_dtype(type_: pa.DataType) -> np.dtype | None:
     Returns:
       The dtype, with the declared width, or None if it has no numbers.
     """
-    if isinstance(type_, pa.FixedShapeTensorType):
-        return number_dtype(type_.value_type)
-    if is_list(type_):
+    if isinstance(type_, pa.FixedShapeTensorType) or is_list(type_):
         return number_dtype(type_.value_type)
     if pa.types.is_dictionary(type_):
         return number_dtype(type_.index_type)
@@ -78,17 +77,14 @@ def decode(array: pa.Array) -> Node:
     """Decodes one Arrow array.
 
     Args:
-      array: of numbers, bytes, or lists and tensors of them. Structs are taken apart
-        before, see `split`.
+      array: of numbers, or lists and tensors of them; see `number_dtype`.
 
     Returns:
       A node of as many rows. Lists in it are compact.
     """
     type_ = array.type
-    if is_objects(type_):
-        return Objects(array)
     if isinstance(array, pa.FixedShapeTensorArray):
-        return _decode_tensor(array)
+        return decode_tensor(array)
     if pa.types.is_dictionary(type_):
         return _decode_codes(array)
     if is_list(type_):
@@ -119,27 +115,37 @@ def _bits(buffer: pa.Buffer, offset: int, n: int) -> np.ndarray:
 
 def _values(array: pa.Array) -> np.ndarray:
     dtype, n = number_dtype(array.type), len(array)
+    if dtype is None:
+        raise UnsupportedTypeError(f"{array.type} has no numbers")
     buffer = array.buffers()[1]
     if not n or buffer is None:
         return np.zeros(n, dtype)
-    if dtype == bool:
+    if dtype.kind == "b":
         return _bits(buffer, array.offset, n)
     return np.frombuffer(buffer, dtype, n, array.offset * dtype.itemsize)
 
 
-def _decode_tensor(array: pa.Array) -> Node:
+def decode_tensor(array: pa.FixedShapeTensorArray) -> Tensor:
+    """Decodes a column of `arrow.fixed_shape_tensor`.
+
+    Args:
+      array: of n tensors.
+
+    Returns:
+      [n, *shape], its axes in the order that the type's permutation gives.
+    """
     type_, storage = array.type, array.storage
     shape = tuple(type_.shape)
     axes = tuple(1 + axis for axis in type_.permutation or range(len(shape)))
     size, n = int(np.prod(shape)), len(array)
-    flat = decode(storage.values.slice(storage.offset * size, n * size))
+    elements = storage.values.slice(storage.offset * size, n * size)
 
     def rows(values: np.ndarray) -> np.ndarray:
         return values.reshape(n, *shape).transpose(0, *axes)
 
-    valid = validity(storage)
-    inner = None if flat.valid is None else _inner(rows(flat.valid), valid)
-    return Tensor(rows(flat.values), valid, inner)
+    valid, present = validity(storage), validity(elements)
+    inner = None if present is None else _inner(rows(present), valid)
+    return Tensor(rows(_values(elements)), valid, inner)
 
 
 def _inner(elements: np.ndarray, valid: np.ndarray | None) -> np.ndarray | None:

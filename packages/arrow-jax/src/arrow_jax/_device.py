@@ -1,7 +1,7 @@
 """Where arrays go: the device that a format names, and the one transfer to it."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import jax
@@ -102,7 +102,7 @@ def _replace(tree: Any, arrays: Iterator[jax.Array]) -> Any:
 
 
 @contextlib.contextmanager
-def mode(*, x64: bool, default_device: Any = None) -> Iterator[None]:
+def mode(*, x64: bool, default_device: Any = None) -> Generator[None]:
     """Sets jax's width and default device for a block, where they differ.
 
     Threads and later calls do not inherit the context in which a format or a loader

@@ -97,27 +97,28 @@ def _is_overflow(error: Exception) -> bool:
 
 
 def _encode(name: str, values: Any, feature: Any) -> pa.Array:
+    if isinstance(feature, Image):
+        return encode_images(name, values)
     match values:
-        case pa.Array() | pa.ChunkedArray() if feature is None:
-            chunked = isinstance(values, pa.ChunkedArray)
-            return values.combine_chunks() if chunked else values
-        case Masked(inner, valid) if not isinstance(feature, Image):
+        case Masked(inner, valid):
             return _encode_masked(name, inner, np.asarray(valid), feature)
         case Ragged(inner, lengths):
             return _encode_ragged(name, inner, np.asarray(lengths), feature)
         case Mapping():
             return _encode_struct(name, values, feature)
         case jax.Array():
-            return _encode(name, np.asarray(values), feature)
-    match feature:
-        case Image():
-            return encode_images(name, values)
-        case ClassLabel():
-            return _encode_labels(name, values, feature)
-        case Array2D() | Array3D() | Array4D() | Array5D():
-            return _as_type(values, arrow_type(feature))
-    if feature is not None:
-        return _as_type(values, arrow_type(feature))
+            values = np.asarray(values)
+        case pa.ChunkedArray():
+            values = values.combine_chunks()
+    if isinstance(feature, ClassLabel):
+        return _encode_labels(name, values, feature)
+    plain = feature is None
+    return _encode_plain(name, values) if plain else _as_type(values, feature)
+
+
+def _encode_plain(name: str, values: Any) -> pa.Array:
+    if isinstance(values, pa.Array):
+        return values
     if isinstance(values, np.ndarray):
         return encode_array(name, values)
     return _encode_list(name, list(values))
@@ -141,17 +142,21 @@ def encode_array(
     """
     if not values.ndim:
         raise ShapeError(f"column {name!r} is one scalar; wanted an axis of rows")
+    if values.dtype.kind == "V":
+        raise ArrowJaxError(
+            f"column {name!r} is {values.dtype}, which Arrow does not have; cast it "
+            "before, such as with .astype(np.float32)"
+        )
     if values.ndim == 1:
         return pa.array(values.copy(), mask=mask)
     shape = values.shape[1:]
     flat = np.ascontiguousarray(values).reshape(-1)
-    storage = pa.FixedSizeListArray.from_arrays(
-        encode_array(name, flat, None if mask is None else mask.reshape(-1)),
-        int(np.prod(shape)),
-    )
-    if not all(shape):  # Arrow can't count the rows of nothing
-        storage = pa.array([[]] * len(values), storage.type)
-    type_ = pa.fixed_shape_tensor(storage.type.value_type, shape)
+    child = encode_array(name, flat, None if mask is None else mask.reshape(-1))
+    if all(shape):
+        storage = pa.FixedSizeListArray.from_arrays(child, int(np.prod(shape)))
+    else:  # Arrow can't count rows of nothing
+        storage = pa.array([[]] * len(values), pa.list_(child.type, 0))
+    type_ = pa.fixed_shape_tensor(child.type, shape)
     return pa.ExtensionArray.from_storage(type_, storage)
 
 
@@ -210,7 +215,7 @@ def _is_deep(value: Any) -> bool:
 
 
 def _encode_labels(name: str, values: Any, feature: ClassLabel) -> pa.Array:
-    array = _encode_list(name, values) if isinstance(values, list) else pa.array(values)
+    array = _encode_plain(name, values)
     if pa.types.is_string(array.type):
         known = [None if v is None else feature.str2int(v) for v in array.to_pylist()]
         return pa.array(known, pa.int64())
@@ -226,13 +231,20 @@ def _encode_labels(name: str, values: Any, feature: ClassLabel) -> pa.Array:
     return array
 
 
-def _as_type(values: Any, type_: pa.DataType) -> pa.Array:
+def _as_type(values: Any, feature: Any) -> pa.Array:
+    type_ = arrow_type(feature)
+    if isinstance(values, pa.Array):
+        return values.cast(type_)
     if isinstance(values, np.ndarray):
         if values.ndim == 1 and values.dtype != object:
             return pa.array(values.copy()).cast(type_)
         values = values.tolist()
     plain = [_plain(v) for v in values]
-    return pa.array(plain, type_)
+    try:
+        return pa.array(plain, type_)
+    except pa.ArrowException:
+        # Casting knows more conversions, such as 0 and 1 to bool, and checks ranges.
+        return pa.array(plain).cast(type_)
 
 
 def _plain(value: Any) -> Any:

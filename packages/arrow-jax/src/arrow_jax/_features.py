@@ -120,7 +120,8 @@ class ClassLabel:
                 f"ClassLabel: {codes[bad].flat[0]} is no label; there are "
                 f"{len(self.names)} names, numbered 0 to {len(self.names) - 1}"
             )
-        return np.array(self.names, object)[codes.astype(np.intp)].tolist()
+        names = np.array(self.names, object)[codes.astype(np.intp)]
+        return np.asarray(names, object).tolist()
 
     def str2int(self, values: Any) -> Any:
         """Turns names into numbers.

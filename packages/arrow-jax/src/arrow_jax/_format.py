@@ -30,6 +30,9 @@ class Format:
     x64: bool = True
 
 
+PYTHON = Format()
+
+
 def make_format(
     kind: str | None, columns: Any, device: Any, nulls: Any, known: list[str]
 ) -> Format:

@@ -4,28 +4,16 @@ PNG, which is most of what sits in Parquet files, is read for the whole column a
 from Arrow's buffers; JPEG by its markers; the rest by Pillow.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 import pyarrow as pa
+
+from arrow_jax._images import Header, open_image, result_of
 
 _PNG = np.frombuffer(b"\x89PNG\r\n\x1a\n", np.uint8)
 _PNG_CHANNELS = {0: 0, 2: 3, 3: 3, 4: 2, 6: 4}  # colour type -> channels, 0 for no axis
 _JPEG_CHANNELS = {1: 0, 3: 3, 4: 4}
 # Start-of-frame markers hold the size; c4, c8 and cc in their range mean other things.
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
-
-
-class Header(NamedTuple):
-    """What an image will be.
-
-    Attributes:
-      shape: (h, w) or (h, w, channels).
-      dtype: name of the dtype.
-    """
-
-    shape: tuple[int, ...]
-    dtype: str
 
 
 def scan(array: pa.Array) -> set[Header]:
@@ -86,8 +74,6 @@ def header_of(content: bytes) -> Header | None:
     """
     if content[:2] == b"\xff\xd8":
         return _jpeg_header(content)
-    from arrow_jax._images import open_image, result_of  # noqa: PLC0415  (lazy)
-
     image = open_image(content)
     return None if image is None else result_of(image)
 

@@ -8,12 +8,13 @@ import jax
 import numpy as np
 import pyarrow as pa
 
-from arrow_jax._column import Column, Index
+from arrow_jax._chunks import Index, Kept
 from arrow_jax._containers import Masked
 from arrow_jax._errors import ArrowJaxError, DecodeError, NullsError, ShapeError
 from arrow_jax._features import Image
-from arrow_jax._headers import Header, scan
+from arrow_jax._headers import scan
 from arrow_jax._images import (
+    Header,
     decode_all,
     image_contents,
     mode_result,
@@ -43,14 +44,14 @@ class ImagePlan:
 
     def __post_init__(self) -> None:
         mode = self.feature.mode
-        if mode is not None and mode_result(mode, (1, 1)) is None:
+        if mode is not None and mode_result(mode) is None:
             raise ArrowJaxError(
                 f"column {self.name!r}: Image(mode={mode!r}) is no mode that becomes "
                 'an array. Use "L", "RGB", "RGBA", "1" or "I;16"'
             )
 
     @cached_property
-    def _column(self) -> Column:
+    def _column(self) -> Kept:
         return self.source.kept(self.path)
 
     @cached_property
@@ -61,7 +62,7 @@ class ImagePlan:
         found: set[Header] = set()
         starts = self._column.starts
         for chunk, first in zip(self._column.chunks, starts, strict=False):
-            array = chunk.array
+            array = chunk
             if pa.types.is_struct(array.type):
                 inside = array.flatten()[array.type.get_field_index("bytes")]
                 if inside.null_count:  # some are in files
@@ -76,10 +77,11 @@ class ImagePlan:
         """Shape and dtype of every image, or None where they differ."""
         mode, shape = self.feature.mode, self.feature.shape
         if shape:
-            return Header(shape, mode_result(mode or "RGB", (1, 1)).dtype)
-        headers = self._headers
+            like = mode_result(mode) if mode else None
+            return Header(shape, like.dtype if like else "uint8")
+        headers: set[Header | None] = set(self._headers)
         if mode:
-            headers = {mode_result(mode, h.shape[1::-1]) for h in headers}
+            headers = {mode_result(mode, *h.shape[:2]) for h in self._headers}
         if not headers:
             return Header((0, 0), "uint8")
         return next(iter(headers)) if len(headers) == 1 else None
@@ -104,9 +106,9 @@ class ImagePlan:
         """Raises for nulls that were not allowed."""
         if self.options.nulls not in ("error", "nan"):
             return
-        if not any(_nulls(chunk.array).any() for chunk in self._column.chunks):
+        if not any(_nulls(chunk).any() for chunk in self._column.chunks):
             return
-        bad = np.flatnonzero(_nulls(self._column.gather(rows).array))
+        bad = np.flatnonzero(_nulls(self._column.gather(rows)))
         if len(bad):
             raise NullsError(
                 f"column {self.name!r}, {self.source.words(int(rows[bad[0]]))}: found "
@@ -117,7 +119,7 @@ class ImagePlan:
 
     def batch(self, rows: Index) -> Any:
         """Decodes some rows: [n, *shape], or a list of arrays where sizes differ."""
-        array = self._column.gather(rows).array
+        array = self._column.gather(rows)
         contents = self._contents(array, rows)
         header = self._header
         nulls = self.options.nulls

@@ -5,13 +5,12 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from arrow_jax._errors import ArrowJaxError, DecodeError
-from arrow_jax._headers import Header
 
 _MODES = {  # PIL mode -> channels (0 for no axis), dtype
     "1": (0, "bool"),
@@ -31,6 +30,18 @@ _PALETTES = {"P": "RGB", "PA": "RGBA", "RGBX": "RGB", "RGBa": "RGBA", "La": "LA"
 _MAX_PIXELS = 1 << 27  # a photo of 134 megapixels; more is taken for an attack
 # Small images decode faster than a thread starts; above this, two threads pay.
 _POOL_BYTES = 1 << 19
+
+
+class Header(NamedTuple):
+    """What an image will be.
+
+    Attributes:
+      shape: (h, w) or (h, w, channels).
+      dtype: name of the dtype.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str
 
 
 def pillow() -> Any:
@@ -67,12 +78,13 @@ def open_image(content: bytes) -> Any:
         return None
 
 
-def mode_result(mode: str, size: tuple[int, int]) -> Header | None:
+def mode_result(mode: str, height: int = 0, width: int = 0) -> Header | None:
     """Finds what an image of a mode becomes.
 
     Args:
       mode: PIL's name.
-      size: (width, height).
+      height: in pixels.
+      width: in pixels.
 
     Returns:
       Shape and dtype; None for an unknown mode.
@@ -81,7 +93,6 @@ def mode_result(mode: str, size: tuple[int, int]) -> Header | None:
     if mode not in _MODES:
         return None
     channels, dtype = _MODES[mode]
-    height, width = size[1], size[0]
     return Header((height, width, channels) if channels else (height, width), dtype)
 
 
@@ -94,7 +105,7 @@ def result_of(image: Any) -> Header | None:
     Returns:
       Shape and dtype; None for an unknown mode.
     """
-    return mode_result(image.mode, image.size)
+    return mode_result(image.mode, image.height, image.width)
 
 
 def decode_image(content: bytes, mode: str | None) -> np.ndarray:

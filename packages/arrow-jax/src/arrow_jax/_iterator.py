@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from arrow_jax._order import Position
 from arrow_jax._prefetch import Prefetcher
@@ -75,7 +75,7 @@ class LoaderIterator:
         """Ends the run and its thread; there are no batches after."""
         self._batches.close()
 
-    def __enter__(self) -> "LoaderIterator":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -2,17 +2,18 @@
 
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Self
 
 import jax
 
 from arrow_jax._batcher import make_batcher
-from arrow_jax._dataset import Dataset, check_batch_size
+from arrow_jax._dataset import Dataset
 from arrow_jax._device import mode
 from arrow_jax._errors import ArrowJaxError
 from arrow_jax._iterator import LoaderIterator, Produced
 from arrow_jax._order import Order, Position
 from arrow_jax._placement import Placement, shardings_of
+from arrow_jax._rows import check_batch_size
 from arrow_jax._state import make_manifest, make_state, read_state
 
 _LAST = ("mask", "drop", "keep")
@@ -27,7 +28,7 @@ class Loader:
     the number of hosts, and a run goes on from a saved state exactly, at no cost.
 
     Args:
-      ds: the rows. Its format's columns, `nulls` and `device` hold; no format is needed.
+      ds: the rows; of its format, the columns, `nulls` and `device` hold.
       batch_size: rows in a batch, over all devices and processes together.
       shuffle: whether each epoch has its own random order.
       seed: of the shuffle.
@@ -84,8 +85,8 @@ class Loader:
         transform: Callable[[Any], Any] | None = None,
     ) -> None:
         _check_options(ds, batch_size, epochs, last, prefetch)
-        self._batch_size = int(batch_size)
-        self._seed = int(seed)
+        self._batch_size = batch_size
+        self._seed = seed
         self._prefetch = prefetch
         self._order = Order(len(ds), epochs, last, self._seed if shuffle else None)
         if self._order.count(self._batch_size) == 0:
@@ -158,7 +159,7 @@ class Loader:
         for iterator in list(self._open):
             iterator.close()
 
-    def __enter__(self) -> "Loader":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -186,21 +186,23 @@ def _unreadable(error: Exception) -> ManifestError:
 
 
 def _to_json(feature: Any) -> Any:
-    kind = {"_type": type(feature).__name__}
+    if isinstance(feature, Mapping):
+        return {name: _to_json(inner) for name, inner in feature.items()}
+    kind = type(feature).__name__
     match feature:
         case Value(dtype):
-            return {"dtype": dtype} | kind
+            said: dict[str, Any] = {"dtype": dtype}
         case ClassLabel():
-            return {"names": list(feature.names)} | kind
+            said = {"names": list(feature.names)}
         case List(inner, length):
-            return {"feature": _to_json(inner), "length": length} | kind
+            said = {"feature": _to_json(inner), "length": length}
+        case Dictionary(values):
+            # `datasets` knows no dictionaries and reads them as their values.
+            text = all(isinstance(value, str) for value in values)
+            said, kind = {"dtype": "string" if text else "int64"}, "Value"
         case Image(mode, shape):
             said = {"mode": mode} if mode else {}
-            return said | ({"shape": list(shape)} if shape else {}) | kind
-        case Array2D() | Array3D() | Array4D() | Array5D():
-            return {"shape": list(feature.shape), "dtype": feature.dtype} | kind
-        case Dictionary(values):
-            text = all(isinstance(value, str) for value in values)
-            return {"dtype": "string" if text else "int64", "_type": "Value"}
+            said |= {"shape": list(shape)} if shape else {}
         case _:
-            return {name: _to_json(inner) for name, inner in feature.items()}
+            said = {"shape": list(feature.shape), "dtype": feature.dtype}
+    return said | {"_type": kind}

@@ -1,15 +1,13 @@
-"""Columns as NumPy: the three shapes that Arrow data take on their way to an array.
+"""Columns as NumPy: the two shapes that numbers take on their way to an array.
 
-A `Tensor` is rows of one shape, `Lists` are rows that point into a child, `Objects`
-stay Arrow until somebody asks for Python objects or pixels. All can be picked from by
-rows and joined; neither ever looks at a single row in Python.
+A `Tensor` is rows of one shape, `Lists` are rows that point into a child. Both can be
+picked from by rows and joined, and neither ever looks at a single row in Python.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
 Rows = slice | np.ndarray
 
@@ -54,21 +52,7 @@ class Lists:
         return len(self.starts)
 
 
-@dataclass(frozen=True)
-class Objects:
-    """Rows that stay Arrow: strings, bytes, compressed images.
-
-    Attributes:
-      array: an Arrow array.
-    """
-
-    array: pa.Array
-
-    def __len__(self) -> int:
-        return len(self.array)
-
-
-Node = Tensor | Lists | Objects
+Node = Tensor | Lists
 
 
 def pick(node: Node, rows: Rows) -> Node:
@@ -81,29 +65,27 @@ def pick(node: Node, rows: Rows) -> Node:
     Returns:
       A node with those rows.
     """
-    match node:
-        case Tensor(values, valid, inner):
-            return Tensor(take(values, rows), take(valid, rows), take(inner, rows))
-        case Lists(starts, lengths, child, valid, fixed):
-            return Lists(starts[rows], lengths[rows], child, take(valid, rows), fixed)
-        case Objects(array):
-            if isinstance(rows, slice):
-                return Objects(array[rows])
-            return Objects(array.take(pa.array(rows)))
+    valid = None if node.valid is None else take(node.valid, rows)
+    if isinstance(node, Lists):
+        return Lists(
+            node.starts[rows], node.lengths[rows], node.child, valid, node.fixed
+        )
+    inner = None if node.inner is None else take(node.inner, rows)
+    return Tensor(take(node.values, rows), valid, inner)
 
 
-def take(values: np.ndarray | None, rows: Rows) -> np.ndarray | None:
+def take(values: np.ndarray, rows: Rows) -> np.ndarray:
     """Picks rows of an array, into aligned memory unless a view will do.
 
     Args:
-      values: [n, ...], or None.
+      values: [n, ...].
       rows: a slice, or valid indices.
 
     Returns:
-      [len(rows), ...], or None for None.
+      [len(rows), ...].
     """
-    if values is None or isinstance(rows, slice):
-        return None if values is None else values[rows]
+    if isinstance(rows, slice):
+        return values[rows]
     out = aligned((len(rows), *values.shape[1:]), values.dtype)
     if values.shape[0]:
         # "clip" only because "raise" would take through a second buffer.
@@ -136,18 +118,16 @@ def join(nodes: Sequence[Node]) -> Node:
     Returns:
       One node; a lone one is returned as it is.
     """
-    first = nodes[0]
     if len(nodes) == 1:
-        return first
-    if isinstance(first, Objects):
-        return Objects(pa.concat_arrays([n.array for n in nodes]))
-    if isinstance(first, Tensor):
+        return nodes[0]
+    tensors = [n for n in nodes if isinstance(n, Tensor)]
+    if tensors:
         return Tensor(
-            np.concatenate([n.values for n in nodes]),
-            _join_masks([n.valid for n in nodes], nodes),
-            _join_masks([n.inner for n in nodes], nodes),
+            np.concatenate([t.values for t in tensors]),
+            _join_masks([t.valid for t in tensors], tensors),
+            _join_masks([t.inner for t in tensors], tensors),
         )
-    parts = [compact(n) for n in nodes]
+    parts = [compact(n) for n in nodes if isinstance(n, Lists)]
     ends = np.cumsum([0, *(len(p.child) for p in parts)])
     starts = [p.starts + end for p, end in zip(parts, ends, strict=False)]
     return Lists(
@@ -155,7 +135,7 @@ def join(nodes: Sequence[Node]) -> Node:
         np.concatenate([p.lengths for p in parts]),
         join([p.child for p in parts]),
         _join_masks([p.valid for p in parts], parts),
-        first.fixed,
+        parts[0].fixed,
     )
 
 

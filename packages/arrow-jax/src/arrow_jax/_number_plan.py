@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from arrow_jax._checks import has_nulls, null_rows, outside_rows, outside_value
-from arrow_jax._column import Column, Index
+from arrow_jax._chunks import Index
+from arrow_jax._column import Column
 from arrow_jax._containers import Masked, Ragged
 from arrow_jax._errors import NarrowingError, NullsError, ShapeError
 from arrow_jax._nodes import (
@@ -113,7 +114,6 @@ class NumberPlan:
 
     def check(self, rows: Index) -> None:
         """Raises for nulls that were not allowed and numbers that do not fit."""
-        column = self.column
         if self._forbids_nulls and self._masked:
             self._raise_null(rows)
         if self.dtype != self.stored:
@@ -246,7 +246,7 @@ def _range(dtype: np.dtype) -> tuple[Any, Any]:
         most = float(np.finfo(dtype).max) * (1 + 2.0**-25)
         return -most, most
     info = np.iinfo(dtype)
-    return int(info.min), int(info.max)
+    return info.min, info.max
 
 
 def _cast(values: np.ndarray, dtype: np.dtype) -> np.ndarray:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arrow_jax._column import Index
+from arrow_jax._chunks import Index
 from arrow_jax._permutation import permute
 
 _BLOCK = 1 << 14  # positions permuted at once; one at a time would be all overhead

@@ -1,7 +1,7 @@
 """Reading Parquet from wherever it is."""
 
 import glob
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -151,7 +151,7 @@ def _expand_address(path: str) -> list[str]:
 
 
 @contextmanager
-def _opened(path: str) -> Iterator[Any]:
+def _opened(path: str) -> Generator[Any]:
     if not _is_address(path):
         yield path
         return

@@ -94,12 +94,12 @@ class Placement:
     """Puts batches where they go.
 
     Attributes:
-      shardings: a tree like the batch, or None for jax's default device.
+      shardings: a tree like the batch, or empty for jax's default device.
       by_shard: put each shard by itself, which is needed where other processes hold
         some of them.
     """
 
-    shardings: dict[str, Any] | None
+    shardings: dict[str, Any]
     by_shard: bool
 
     @classmethod
@@ -113,7 +113,7 @@ class Placement:
           The placement; by shard if a sharding reaches beyond this process.
         """
         leaves = jax.tree.leaves(shardings)
-        return cls(shardings, not all(s.is_fully_addressable for s in leaves))
+        return cls(shardings or {}, not all(s.is_fully_addressable for s in leaves))
 
     def check(self, spec: Mapping[str, Any]) -> None:
         """Raises if devices can't share a batch evenly.
@@ -124,7 +124,7 @@ class Placement:
         Raises:
           ShapeError: names the column, shape and sharding.
         """
-        for name in spec if self.shardings else ():
+        for name in self.shardings:
             for leaf, sharding in _pairs(spec[name], self.shardings[name]):
                 check_shape(name, leaf.shape, sharding)
 
@@ -137,15 +137,13 @@ class Placement:
         Returns:
           The same tree, for ahead-of-time lowering.
         """
-        if self.shardings is None:
+        if not self.shardings:
             return spec
-        return jax.tree.map(
-            lambda leaf, own: jax.ShapeDtypeStruct(
-                leaf.shape, leaf.dtype, sharding=own
-            ),
-            spec,
-            self.shardings,
-        )
+
+        def add(leaf: jax.ShapeDtypeStruct, own: Any) -> jax.ShapeDtypeStruct:
+            return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=own)
+
+        return {n: jax.tree.map(add, spec[n], self.shardings[n]) for n in spec}
 
     def local_rows(self, spec: Mapping[str, Any]) -> np.ndarray | None:
         """Finds the rows of a batch that this process's devices hold.
@@ -160,9 +158,7 @@ class Placement:
             return None
         needed = np.zeros(jax.tree.leaves(spec)[0].shape[0], bool)
         for leaf, sharding in _pairs(spec, self.shardings):
-            for rows, *_ in sharding.addressable_devices_indices_map(
-                leaf.shape
-            ).values():
+            for rows, *_ in _indices(sharding, leaf.shape).values():
                 needed[rows] = True
         return np.flatnonzero(needed)
 
@@ -178,11 +174,12 @@ class Placement:
           The tree of global `jax.Array`.
         """
         if local is None:
-            return jax.device_put(batch, self.shardings)
+            put = jax.device_put(batch, self.shardings or None)
+            return {name: put[name] for name in batch}
         pieces, devices, plans = [], [], []
         for leaf, sharding in _pairs(batch, self.shardings):
             shape = (batch_size, *leaf.shape[1:])
-            indices = sharding.addressable_devices_indices_map(shape)
+            indices = _indices(sharding, shape)
             for device, (rows, *others) in indices.items():
                 start, stop, _ = rows.indices(batch_size)
                 first, behind = np.searchsorted(local, [start, stop])
@@ -196,8 +193,16 @@ class Placement:
             )
             for shape, sharding, n in plans
         ]
-        return jax.tree.unflatten(jax.tree.structure(batch), leaves)
+        put = jax.tree.unflatten(jax.tree.structure(batch), leaves)
+        return {name: put[name] for name in batch}
 
 
 def _pairs(tree: Any, shardings: Any) -> list[tuple[Any, jax.sharding.Sharding]]:
     return list(zip(jax.tree.leaves(tree), jax.tree.leaves(shardings), strict=True))
+
+
+def _indices(
+    sharding: jax.sharding.Sharding, shape: tuple[int, ...]
+) -> dict[jax.Device, tuple[slice, ...]]:
+    found = sharding.addressable_devices_indices_map(shape)
+    return {device: index for device, index in found.items() if index is not None}

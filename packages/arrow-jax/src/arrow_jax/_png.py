@@ -60,8 +60,8 @@ def _item(where: str, value: Any) -> dict[str, Any] | None:
     if hasattr(value, "save") and hasattr(value, "mode"):
         return {"bytes": _save(value), "path": None}
     raise ArrowJaxError(
-        f"{where}: {type(value).__name__} is no image: give pixels as uint8, bytes of a "
-        "file, a path, or a PIL image"
+        f"{where}: {type(value).__name__} is no image: give pixels as uint8, the bytes "
+        "of a file, a path, or a PIL image"
     )
 
 

@@ -103,8 +103,9 @@ class Prefetcher:
     def __next__(self) -> Any:
         try:
             return self._channel.get()
-        except Exception:
-            self.close()
+        except BaseException:
+            if self._channel.done:
+                self.close()
             raise
 
     def close(self) -> None:

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from arrow_jax._column import Index
-from arrow_jax._decode import decode
+from arrow_jax._chunks import Index
+from arrow_jax._decode import decode_tensor
 from arrow_jax._errors import DecodeError
 from arrow_jax._features import Image
 from arrow_jax._images import image_contents, open_image
@@ -28,16 +28,14 @@ def python_column(source: Source, name: str, rows: Index) -> list[Any]:
     Raises:
       DecodeError: if an image is none.
     """
-    array = source.kept((name,)).gather(rows).array
+    array = source.kept((name,)).gather(rows)
     if isinstance(source.features[name], Image):
         return _images(source, name, array, rows)
     if isinstance(array.type, pa.FixedShapeTensorType):
-        node = decode(array)
-        values = (
-            node.values
-            if node.inner is None
-            else np.where(node.inner, node.values.astype(object), None)
-        )
+        node = decode_tensor(array)
+        values = node.values.astype(object)
+        if node.inner is not None:
+            values[~node.inner] = None
         valid = np.ones(len(node), bool) if node.valid is None else node.valid
         return [v if ok else None for v, ok in zip(values.tolist(), valid, strict=True)]
     return array.to_pylist()

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from arrow_jax._column import Index
-from arrow_jax._errors import ShapeError
+from arrow_jax._chunks import Index
+from arrow_jax._errors import ArrowJaxError, ShapeError
 
 
 def resolve(key: Any, n: int) -> int | Index:
@@ -76,3 +76,18 @@ def compose(rows: Index, positions: Index) -> Index:
     if isinstance(rows, range):
         return positions + rows.start
     return rows[positions]
+
+
+def check_batch_size(batch_size: int) -> None:
+    """Raises for a batch size that is none.
+
+    Args:
+      batch_size: what the user gave.
+
+    Raises:
+      ArrowJaxError: if it is not an integer of at least one.
+    """
+    if isinstance(batch_size, bool) or not isinstance(batch_size, int | np.integer):
+        raise ArrowJaxError(f"batch_size={batch_size!r}: wanted an integer")
+    if batch_size < 1:
+        raise ArrowJaxError(f"batch_size={batch_size}: wanted at least 1")

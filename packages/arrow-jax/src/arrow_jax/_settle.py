@@ -39,26 +39,24 @@ def settle(
     Raises:
       ShapeError: if a list has another length than declared; names the first row.
     """
-    if isinstance(chunks[0], Tensor):
-        return _even_masks(chunks)
-    if not isinstance(chunks[0], Lists):
-        return list(chunks)
+    tensors = [c for c in chunks if isinstance(c, Tensor)]
+    if tensors:
+        return _even_masks(tensors)
+    lists = [c for c in chunks if isinstance(c, Lists)]
     children = settle(
-        [c.child for c in chunks],
+        [c.child for c in lists],
         name=name,
         declared=declared[1:],
-        where=lambda chunk, i: where(chunk, _owner(chunks[chunk], i)),
+        where=lambda chunk, i: where(chunk, _owner(lists[chunk], i)),
     )
-    chunks = [
-        Lists(c.starts, c.lengths, child, c.valid, c.fixed)
-        for c, child in zip(chunks, children, strict=True)
-    ]
-    length = _common_length(chunks)
+    length = _common_length(lists)
     if declared:
-        length = _check_declared(chunks, declared[0], name, where)
-    if length is None or not isinstance(children[0], Tensor):
-        return chunks
-    return _even_masks([_fold(c, length) for c in chunks])
+        length = _check_declared(lists, declared[0], name, where)
+    pairs = list(zip(lists, children, strict=True))
+    if length is not None and isinstance(children[0], Tensor):
+        folded = [_fold(c, x, length) for c, x in pairs if isinstance(x, Tensor)]
+        return _even_masks(folded)
+    return [Lists(c.starts, c.lengths, x, c.valid, c.fixed) for c, x in pairs]
 
 
 def _owner(lists: Lists, element: int) -> int:
@@ -99,8 +97,7 @@ def _check_declared(
     return declared
 
 
-def _fold(lists: Lists, length: int) -> Tensor:
-    child: Tensor = lists.child
+def _fold(lists: Lists, child: Tensor, length: int) -> Tensor:
     n, shape = len(lists), child.values.shape[1:]
 
     def rows(flat: np.ndarray, fill: object) -> np.ndarray:
@@ -124,7 +121,7 @@ def _fold(lists: Lists, length: int) -> Tensor:
     )
 
 
-def _even_masks(chunks: Sequence[Tensor]) -> list[Tensor]:
+def _even_masks(chunks: Sequence[Tensor]) -> list[Node]:
     masked = any(c.valid is not None for c in chunks)
     inner = any(c.inner is not None for c in chunks)
     return [

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from arrow_jax._column import Column, keep, prepare
+from arrow_jax._chunks import Kept
+from arrow_jax._column import Column, prepare
 from arrow_jax._errors import ArrowJaxError, UnsupportedTypeError
 from arrow_jax._features import Dictionary, Features
 from arrow_jax._metadata import read_features
@@ -116,18 +117,16 @@ class Source:
                 self._facts[key] = find()
             return self._facts[key]
 
-    def kept(self, path: tuple[str, ...]) -> Column:
+    def kept(self, path: tuple[str, ...]) -> Kept:
         """A column, or a field of a struct column, as Arrow.
 
         Args:
           path: column, then the fields that lead to it.
 
         Returns:
-          A column of `Objects`.
+          The column.
         """
-        return self.fact(
-            ("kept", path), lambda: keep(".".join(path), self._arrays(path))
-        )
+        return self.fact(("kept", path), lambda: Kept.of(self._arrays(path)))
 
     def numbers(
         self, path: tuple[str, ...], declared: tuple[int | None, ...] = ()

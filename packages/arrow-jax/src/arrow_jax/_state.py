@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from arrow_jax._column import Index
+from arrow_jax._chunks import Index
 from arrow_jax._errors import ManifestError
 from arrow_jax._order import Order, Position
 

@@ -21,16 +21,14 @@ def as_table(data: Any) -> pa.Table:
     """
     if isinstance(data, pa.Table):
         return data
-    if isinstance(data, pa.RecordBatch):
-        return pa.Table.from_batches([data])
     if isinstance(data, pa.RecordBatchReader):
         return data.read_all()
-    inner = getattr(data, "data", None)
-    if isinstance(getattr(inner, "table", None), pa.Table):
+    inner: Any = getattr(data, "data", None)
+    table = getattr(inner, "table", None)
+    if isinstance(table, pa.Table):
         # A Hugging Face Dataset. Its index view is only applied by its own access.
-        if getattr(data, "_indices", None) is not None:
-            return data.with_format("arrow")[:]
-        return inner.table
+        selected = getattr(data, "_indices", None) is not None
+        return data.with_format("arrow")[:] if selected else table
     if hasattr(data, "__arrow_c_stream__"):
         return pa.RecordBatchReader.from_stream(data).read_all()
     if hasattr(data, "__arrow_c_array__"):

@@ -83,8 +83,8 @@ def mapped(
         if parts and part.schema != parts[0].schema:
             raise ShapeError(
                 f"map, rows {start} to {start + n - 1}: the function returned\n"
-                f"{part.schema}\nand for the first batch\n{parts[0].schema}\nReturn one "
-                "dtype and row shape for all batches, or say which by features="
+                f"{part.schema}\nand for the first batch\n{parts[0].schema}\n"
+                "Return one dtype and row shape for all, or say which by features="
             )
         parts.append(part)
     if not parts:

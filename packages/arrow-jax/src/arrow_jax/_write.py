@@ -91,7 +91,8 @@ def _described(table: pa.Table, features: Mapping[str, Any]) -> pa.Table:
 def _check_schema(table: pa.Table, first: pa.Table) -> None:
     if not table.schema.equals(first.schema):
         raise ShapeError(
-            f"a batch has other columns than the first:\n{table.schema.remove_metadata()}"
-            f"\nagainst\n{first.schema.remove_metadata()}\nGive all batches one dtype "
-            "and row shape a column"
+            "a batch has other columns than the first:\n"
+            f"{table.schema.remove_metadata()}\nagainst\n"
+            f"{first.schema.remove_metadata()}\n"
+            "Give all batches one dtype and row shape a column"
         )

@@ -1,0 +1,143 @@
+"""Choosing what each column becomes.
+
+Types with no array to become are refused here, when the format is set. A new type of
+column is a new plan and a line in `plan_column`.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from arrow_jax._decode import is_objects, is_temporal, number_dtype
+from arrow_jax._errors import ArrowJaxError
+from arrow_jax._features import ClassLabel, Image, List
+from arrow_jax._image_plan import ImagePlan
+from arrow_jax._number_plan import NumberPlan
+from arrow_jax._plan import Options, Plan
+from arrow_jax._source import Source, unsupported
+from arrow_jax._split import has_struct, split_type
+from arrow_jax._string_plan import StringPlan
+from arrow_jax._struct_plan import StructPlan
+
+
+def plan_columns(
+    source: Source, names: list[str], *, x64: bool, nulls: Any
+) -> dict[str, Plan]:
+    """Plans the columns of a format.
+
+    Args:
+      source: of the rows.
+      names: the columns wanted.
+      x64: whether 64-bit columns stay.
+      nulls: a policy for all, or a mapping from column to policy.
+
+    Returns:
+      name -> plan.
+
+    Raises:
+      ArrowJaxError: if `nulls` is no policy, or names no column.
+      UnsupportedTypeError: if a column has no array to become.
+    """
+    by_column = nulls if isinstance(nulls, Mapping) else dict.fromkeys(names, nulls)
+    unknown = [name for name in by_column if name not in source.features]
+    if unknown:
+        raise ArrowJaxError(
+            f"nulls names the column {unknown[0]!r}; there are {list(source.features)}"
+        )
+    for policy in by_column.values():
+        known = isinstance(policy, bool | int | float | np.number | np.bool_)
+        if not known and policy not in ("error", "nan", "mask"):
+            raise ArrowJaxError(
+                f'nulls={policy!r}: wanted "error", "nan", "mask", a number to fill '
+                'in, or a mapping from column to one of these: {"age": "mask"}'
+            )
+    return {
+        name: plan_column(
+            source,
+            (name,),
+            source.table.schema.field(name).type,
+            source.features[name],
+            Options(x64, by_column.get(name, "error")),
+        )
+        for name in names
+    }
+
+
+def plan_column(
+    source: Source,
+    path: tuple[str, ...],
+    type_: pa.DataType,
+    feature: Any,
+    options: Options,
+) -> Plan:
+    """Plans one column, or one field of a struct column.
+
+    Args:
+      source: of the rows.
+      path: column, then fields.
+      type_: the Arrow type at that path.
+      feature: the feature there.
+      options: what the user chose.
+
+    Returns:
+      The plan.
+
+    Raises:
+      UnsupportedTypeError: if the type has no array to become.
+    """
+    name = ".".join(path)
+    if isinstance(feature, Image):
+        return ImagePlan(name, source, path, feature, options)
+    if has_struct(type_):
+        return StructPlan(
+            name,
+            {
+                field: plan_column(
+                    source, (*path, field), inner, _inside(feature, field), options
+                )
+                for field, inner in split_type(type_).items()
+            },
+        )
+    if is_objects(type_):
+        return StringPlan(name, source.kept(path))
+    dtype = number_dtype(type_)
+    if dtype is None:
+        raise unsupported(name, type_)
+    return NumberPlan(
+        name=name,
+        source=source,
+        path=path,
+        stored=dtype,
+        dtype=narrow_dtype(dtype, feature, x64=options.x64),
+        declared=getattr(feature, "shape", ()),
+        options=options,
+        unit=str(type_) if is_temporal(type_) else "",
+    )
+
+
+def _inside(feature: Any, field: str) -> Any:
+    while isinstance(feature, List):
+        feature = feature.feature
+    return feature.get(field) if isinstance(feature, Mapping) else None
+
+
+def narrow_dtype(dtype: np.dtype, feature: Any, *, x64: bool) -> np.dtype:
+    """Finds the dtype that numbers have on the device.
+
+    Args:
+      dtype: as declared in Arrow.
+      feature: the column's; labels, also in lists, are int32.
+      x64: whether 64 bits stay.
+
+    Returns:
+      The same dtype, or its 32-bit fellow.
+    """
+    while isinstance(feature, List):
+        feature = feature.feature
+    if isinstance(feature, ClassLabel):
+        return np.dtype(np.int32)
+    if x64 or dtype.itemsize < 8:
+        return dtype
+    return np.dtype(f"{dtype.kind}4")

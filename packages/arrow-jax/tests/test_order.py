@@ -1,0 +1,95 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arrow_jax._order import _BLOCK, Order, Position
+from arrow_jax._permutation import permute
+
+
+def run(order, batch_size, at=Position()):  # noqa: B008
+    steps = []
+    while (step := order.step(at, batch_size)) is not None and len(steps) < 100:
+        steps.append(step)
+        at = step.after
+    return steps
+
+
+def rows(steps):
+    return [int(r) for s in steps for r in np.asarray(s.rows)[: s.n_real]]
+
+
+def test_mask_repeats_a_real_row():
+    steps = run(Order(5, 2, "mask", None), 3)
+    assert [list(s.rows) for s in steps] == [[0, 1, 2], [3, 4, 4]] * 2
+    assert [s.n_real for s in steps] == [3, 2, 3, 2]
+
+
+def test_keep_gives_a_short_batch():
+    steps = run(Order(5, 1, "keep", None), 3)
+    assert [list(s.rows) for s in steps] == [[0, 1, 2], [3, 4]]
+
+
+def test_drop_lets_epochs_follow_without_a_gap():
+    steps = run(Order(5, 3, "drop", None), 4)
+    assert [list(s.rows) for s in steps] == [[0, 1, 2, 3], [4, 0, 1, 2], [3, 4, 0, 1]]
+    assert [list(s.rows) for s in run(Order(2, 3, "drop", None), 5)] == [[0, 1, 0, 1, 0]]
+
+
+@given(
+    st.integers(1, 30),
+    st.integers(1, 4),
+    st.sampled_from(["mask", "drop", "keep"]),
+    st.integers(1, 12),
+    st.sampled_from([None, 3]),
+)
+def test_against_a_plain_list(n, epochs, last, batch_size, seed):
+    order = Order(n, epochs, last, seed)
+    steps = run(order, batch_size)
+    assert len(steps) == order.count(batch_size)
+    plain = [
+        int(r)
+        for e in range(epochs)
+        for r in (range(n) if seed is None else permute(
+            np.arange(n), n=n, seed=seed, epoch=e))
+    ]
+    if last == "drop":
+        plain = plain[: len(plain) // batch_size * batch_size]
+    assert rows(steps) == plain
+
+
+@given(
+    st.integers(1, 20),
+    st.sampled_from(["mask", "drop", "keep"]),
+    st.integers(1, 7),
+    st.integers(1, 7),
+    st.integers(0, 9),
+)
+def test_from_any_position_another_batch_size_has_the_same_rows(n, last, a, b, k):
+    order = Order(n, 2, last, 7)
+    steps = run(order, a)[:k]
+    at = steps[-1].after if steps else Position()
+    before, after = rows(steps), rows(run(order, b, at))
+    plain = rows(run(order, 1))
+    seen = before + after
+    assert seen == plain[: len(seen)]
+    assert len(plain) - len(seen) < (b if last == "drop" else 1)
+
+
+def test_blocks_of_the_shuffle_join():
+    n = 3 * _BLOCK + 5
+    order = Order(n, 1, "keep", 1)
+    step = order.step(Position(0, _BLOCK - 2), 2 * _BLOCK)
+    wanted = permute(np.arange(_BLOCK - 2, 3 * _BLOCK - 2), n=n, seed=1)
+    np.testing.assert_array_equal(step.rows, wanted)
+
+
+def test_endless_runs_have_no_count():
+    order = Order(3, None, "drop", 0)
+    assert order.count(2) is None
+    assert order.step(Position(10**9, 2), 2).after == Position(10**9 + 1, 1)
+
+
+@pytest.mark.parametrize("last", ["mask", "drop", "keep"])
+def test_the_end_stays_the_end(last):
+    assert Order(3, 2, last, None).step(Position(2, 0), 1) is None

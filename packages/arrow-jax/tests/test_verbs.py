@@ -1,0 +1,87 @@
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from arrow_jax import ClassLabel, Dataset, Features, NullsError, Ragged, ShapeError, Value
+
+
+def test_filter_by_an_expression_takes_null_as_no():
+    ds = Dataset.from_dict({"a": [3, None, 1, 2], "row": [0, 1, 2, 3]})
+    assert ds.filter(pc.field("a") > 1)["row"] == [0, 3]
+    assert ds.select([3, 2, 1, 0]).filter(pc.field("a") > 1)["row"] == [3, 0]
+
+
+def test_filter_by_a_function_of_a_batch():
+    ds = Dataset.from_dict({"row": [*range(7)]})
+    assert ds.filter(lambda b: b["row"] % 3 == 1, batch_size=2)["row"] == [1, 4]
+    assert len(ds.take(0).filter(lambda b: b["row"] > 0)) == 0
+
+
+def test_filter_gives_the_function_the_format_that_was_set():
+    ds = Dataset.from_dict({"a": [3, None]})
+    with pytest.raises(NullsError, match=r"column 'a', row 1.*nulls="):
+        ds.filter(lambda b: b["a"] > 1)
+    valid = ds.with_format("numpy", nulls="mask").filter(lambda b: b["a"].valid)
+    assert valid.with_format("jax")["a"].tolist() == [3]
+
+
+def test_filter_wants_one_boolean_a_row():
+    ds = Dataset.from_dict({"a": [*range(5)]})
+    wrong = r"rows 0 to 1: the function returned int64\[2\], wanted bool\[2\]"
+    with pytest.raises(ShapeError, match=wrong):
+        ds.filter(lambda b: b["a"], batch_size=2)
+    with pytest.raises(ShapeError, match=r"rows 4 to 4.*wanted bool\[1\]"):
+        ds.filter(lambda _: np.ones(2, bool), batch_size=2)
+
+
+def test_map_keeps_dtypes_and_the_other_columns():
+    features = Features({"label": ClassLabel(["no", "yes"])})
+    ds = Dataset.from_dict({"x": [2**53, 1, 2], "label": [0, 1, 0]}, features)
+    got = ds.map(lambda b: {"y": b["x"] + 1, "t": np.ones((len(b["x"]), 2, 3), "f2")})
+    assert got.column_names == ["x", "label", "y", "t"]
+    assert got["y"] == [2**53 + 1, 2, 3]
+    assert got.source.table.schema.field("y").type == pa.int64()
+    assert got.features["label"] == features["label"]
+    assert got.with_format("numpy")["t"].dtype == np.float16
+
+
+def test_map_replaces_a_column_and_runs_in_batches():
+    sizes = []
+
+    def add(batch):
+        sizes.append(len(batch["x"]))
+        return {"x": batch["x"].astype(np.float32) / 2}
+
+    ds = Dataset.from_dict({"x": [*range(5)]}).map(add, batch_size=2)
+    assert sizes == [2, 2, 1]
+    assert ds.with_format("numpy")["x"].tolist() == [0, 0.5, 1, 1.5, 2]
+    assert ds.with_format("numpy")["x"].dtype == np.float32
+
+
+def test_map_in_the_jax_format_and_with_features():
+    ds = Dataset.from_dict({"x": [1, 2]}).with_format("jax", columns=["x"])
+    got = ds.map(lambda b: {"y": b["x"] * 2}, features={"y": Value("int8")})
+    assert got.format.kind == "jax"
+    assert got.column_names == ["x", "y"]
+    assert got["y"].dtype == np.int8
+
+
+def test_map_takes_ragged_and_works_on_views():
+    ds = Dataset.from_dict({"x": [1, 2, 3]}).select([2, 0])
+    got = ds.map(lambda b: {"r": Ragged(np.tile(b["x"][:, None], 3), b["x"])})
+    assert got["r"] == [[3, 3, 3], [1]]
+    assert got["x"] == [3, 1]
+
+
+def test_map_says_what_is_wrong_with_a_batch():
+    ds = Dataset.from_dict({"x": [1, 2, 3]})
+    with pytest.raises(ShapeError, match="rows 0 to 2: the function returned 1 rows"):
+        ds.map(lambda _: {"y": [1]})
+    with pytest.raises(ShapeError, match=r"rows 2 to 2(?s:.*)y: double(?s:.*)y: int64"):
+        ds.map(lambda b: {"y": b["x"] if len(b["x"]) > 1 else b["x"] / 2}, batch_size=2)
+
+
+def test_map_without_rows_changes_nothing():
+    ds = Dataset.from_dict({"x": [1]}).take(0)
+    assert ds.map(lambda b: {"y": b["x"]}).column_names == ["x"]
