@@ -77,11 +77,12 @@ def main() -> None:
     parser.add_argument("--json", type=Path, metavar="FILE")
     options = parser.parse_args()
     print(f"jax {jax.__version__}, {jax.default_backend()}, milliseconds, minimum")
-    head = f"{'':42}|{'native':>17} |{'patches':>8} |{'canonical':>17} |"
-    print(f"{head} chosen, native / chosen")
+    sides = f"{'alone':>8}{'in scan':>9} |"
     print(
-        f"{'':42}|{'alone':>8}{'in scan':>9} |{'alone':>8} |{'alone':>8}{'in scan':>9} |"
+        f"{'':42}|{'native':>17} |{'patches':>8} |{'canonical':>17} |"
+        " chosen, native / chosen"
     )
+    print(f"{'':42}|{sides}{'alone':>8} |{sides}")
     rows = [_row(str(layer), _layer_variants(layer), options) for layer in _LAYERS]
     rows.append(_row("GAN step, batch 64", _gan_variants(), options))
     if options.json:

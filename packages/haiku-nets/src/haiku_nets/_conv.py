@@ -9,7 +9,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from haiku_nets._canonical import Window, correlate
+from haiku_nets._canonical import correlate
+from haiku_nets._forms import Window
 from haiku_nets._lowering import Lowering, resolve_lowering
 from haiku_nets._weights import kernel, with_bias
 

@@ -8,7 +8,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from haiku_nets._canonical import Window, spread
+from haiku_nets._canonical import spread
+from haiku_nets._forms import Window
 from haiku_nets._lowering import Lowering, resolve_lowering
 from haiku_nets._weights import kernel, with_bias
 
