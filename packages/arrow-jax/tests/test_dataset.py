@@ -5,11 +5,10 @@ import sys
 import jax
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
-from chex_harness import assert_compiles
 
 from arrow_jax import ArrowJaxError, Dataset, DeviceError, ShapeError
+from chex_harness import assert_compiles
 
 
 def test_the_first_example_of_the_guide():
@@ -92,7 +91,7 @@ def test_a_sharding_spreads_a_slice(mesh):
 
 def test_an_unknown_device_lists_the_known_ones():
     ds = Dataset.from_dict({"a": [1]})
-    with pytest.raises(DeviceError, match=r"device 'gpu:7' is not one.*:7'"):
+    with pytest.raises(DeviceError, match=r"device 'gpu:7' is not one.*7'\. Pass"):
         ds.with_format("jax", device="gpu:7")
     with pytest.raises(ArrowJaxError, match='only "jax" puts arrays'):
         ds.with_format("numpy", device="cpu:0")
@@ -109,7 +108,9 @@ def test_a_formatted_dataset_pickles_into_another_process():
         "x = ds[1]['a']; print(x.tolist(), x.devices())"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], input=pickle.dumps(ds), capture_output=True,
+        [sys.executable, "-c", code],
+        input=pickle.dumps(ds),
+        capture_output=True,
         check=True,
     )
     assert done.stdout.decode().strip() == f"[3, 4] {{{device!r}}}"
@@ -159,7 +160,9 @@ def test_columns_and_facts():
     assert (ds.column_names, ds.num_rows, len(ds)) == (["a", "b"], 1, 1)
     only = ds.with_format("jax", columns=["b"])
     assert (only.column_names, list(only[0]), list(only.features)) == (
-        ["b"], ["b"], ["b"],
+        ["b"],
+        ["b"],
+        ["b"],
     )
     with pytest.raises(ArrowJaxError, match=r"no column 'z'; there are \['a', 'b'\]"):
         ds["z"]

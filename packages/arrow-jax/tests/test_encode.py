@@ -117,7 +117,7 @@ def test_what_can_not_be_is_said_by_column():
         to_arrow({"c": np.array(3)})
     with pytest.raises(ArrowJaxError, match="Arrow has no type of that name"):
         to_arrow({"c": [1]}, {"c": Value("int7")})
-    with pytest.raises(ArrowJaxError, match="int is no feature|3 is no feature"):
+    with pytest.raises(ArrowJaxError, match=r"int is no feature|3 is no feature"):
         to_arrow({"c": [1]}, {"c": 3})
     with pytest.raises(ArrowJaxError, match=r"features name the column 'z'.*\['c'\]"):
         to_arrow({"c": [1]}, {"z": Value("int8")})

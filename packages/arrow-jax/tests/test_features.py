@@ -58,7 +58,7 @@ def test_declared_shapes_are_checked_and_never_regrouped():
     with pytest.raises(ShapeError, match=r"column 'm', row 1: found a list of 3.*decl"):
         ds[:]
     ds = Dataset.from_dict({"m": [[[1, 2]]]}, features).with_format("jax")
-    with pytest.raises(ShapeError, match="row 0: found a list of 1, .*declares 2"):
+    with pytest.raises(ShapeError, match=r"row 0: found a list of 1, .*declares 2"):
         ds[:]
 
 
@@ -70,7 +70,7 @@ def test_a_first_size_of_none_is_ragged_even_if_all_are_alike():
 
 
 def test_ranks_and_sizes_of_arrays():
-    with pytest.raises(ShapeError, match="Array3D.*wanted 3 sizes"):
+    with pytest.raises(ShapeError, match=r"Array3D.*wanted 3 sizes"):
         Array3D(shape=(1, 2), dtype="int8")
     with pytest.raises(ShapeError, match="only the first may be None"):
         Array2D(shape=(1, None), dtype="int8")

@@ -116,7 +116,9 @@ def test_a_decompression_bomb_is_not_decoded():
 
 def test_nulls_follow_the_policy():
     ds = dataset([None, image("L")])
-    with pytest.raises(NullsError, match=r"column 'im', row 0: found no image \(1 of 2"):
+    with pytest.raises(
+        NullsError, match=r"column 'im', row 0: found no image \(1 of 2"
+    ):
         ds.with_format("jax")[:]
     got = ds.with_format("jax", nulls="mask")[:]["im"]
     assert got.valid.tolist() == [False, True]

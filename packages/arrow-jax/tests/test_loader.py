@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 import pyarrow as pa
 import pytest
-from chex_harness import assert_compiles, assert_trees_close
 
 from arrow_jax import (
     ArrowJaxError,
@@ -23,6 +22,7 @@ from arrow_jax import (
     ShapeError,
     UnsupportedTypeError,
 )
+from chex_harness import assert_compiles, assert_trees_close
 
 
 def ours():
@@ -57,10 +57,13 @@ def real(batches):
 def test_mask_pads_the_last_batch_of_each_epoch(ds):
     batches = list(Loader(ds, 4, epochs=2))
     assert [b["x"].tolist() for b in batches[:3]] == [
-        [0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 9, 9],
+        [0, 1, 2, 3],
+        [4, 5, 6, 7],
+        [8, 9, 9, 9],
     ]
     assert [b["valid"].tolist() for b in batches[2:4]] == [
-        [True, True, False, False], [True] * 4,
+        [True, True, False, False],
+        [True] * 4,
     ]
     assert real(batches) == [*range(10)] * 2
 
@@ -68,7 +71,11 @@ def test_mask_pads_the_last_batch_of_each_epoch(ds):
 def test_drop_and_keep(ds):
     batches = list(Loader(ds, 4, epochs=2, last="drop"))
     assert [b["x"].tolist() for b in batches] == [
-        [0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 0, 1], [2, 3, 4, 5], [6, 7, 8, 9],
+        [0, 1, 2, 3],
+        [4, 5, 6, 7],
+        [8, 9, 0, 1],
+        [2, 3, 4, 5],
+        [6, 7, 8, 9],
     ]
     assert "valid" not in batches[0]
     batches = list(Loader(ds, 4, last="keep"))
@@ -131,7 +138,9 @@ def test_one_trace_for_all_epochs_with_nulls_ragged_rows_and_padding(shuffle):
 
 
 def test_ragged_columns_are_padded_and_long_rows_raise():
-    ds = Dataset.from_dict({"r": [[1, 2], [], [3, 4, 5]], "deep": [[[1, 1]], [], [[2, 2]]]})
+    ds = Dataset.from_dict(
+        {"r": [[1, 2], [], [3, 4, 5]], "deep": [[[1, 1]], [], [[2, 2]]]}
+    )
     batch = next(iter(Loader(ds, 3, ragged={"r": 3, "deep": 2})))
     assert isinstance(batch["r"], Ragged)
     assert batch["r"].values.tolist() == [[1, 2, 0], [0, 0, 0], [3, 4, 5]]
@@ -162,13 +171,17 @@ def test_ragged_nests_as_masked_ragged_masked():
     assert got["r"].values.lengths.tolist() == [2, 0, 1]
     assert got["r"].values.values.values.tolist() == [[1, 0], [0, 0], [2, 0]]
     assert got["r"].values.values.valid.tolist() == [
-        [True, False], [False, False], [True, False],
+        [True, False],
+        [False, False],
+        [True, False],
     ]
 
 
 def test_columns_of_other_shapes_are_refused_when_the_loader_is_made(ds):
     strings = Dataset.from_dict({"x": [1, 2], "s": ["a", "b"]})
-    with pytest.raises(UnsupportedTypeError, match=r"column 's'.*host=\['s'\].*columns="):
+    with pytest.raises(
+        UnsupportedTypeError, match=r"column 's'.*host=\['s'\].*columns="
+    ):
         Loader(strings, 2)
     with pytest.raises(UnsupportedTypeError, match="column 's'"):
         Loader(Dataset.from_dict({"s": [{"a": "x", "b": 1}]}), 1)
@@ -196,7 +209,7 @@ def test_host_columns_stay_beside_the_batch(ds):
 
 def test_a_column_named_valid(ds):
     taken = Dataset.from_dict({"valid": [1, 2], "x": [1, 2]})
-    with pytest.raises(ArrowJaxError, match='a column is named "valid".*last="drop"'):
+    with pytest.raises(ArrowJaxError, match=r'a column is named "valid".*last="drop"'):
         Loader(taken, 2)
     assert next(iter(Loader(taken, 2, last="drop")))["valid"].tolist() == [1, 2]
 
@@ -277,13 +290,19 @@ def test_a_state_of_other_data_says_what_differs(ds):
     with pytest.raises(ManifestError, match="saved on 10 rows, the data now have 9"):
         Loader(small, 3).resume(state)
     other = Dataset.from_dict({"x": np.arange(10.0), "w": np.zeros(10)})
-    with pytest.raises(ManifestError, match=r"x: int64 then, double now; v: .*absent now"):
+    with pytest.raises(
+        ManifestError, match=r"x: int64 then, double now; v: .*absent now"
+    ):
         Loader(other, 3).resume(state)
     with pytest.raises(ManifestError, match="rows selected are not those"):
         Loader(ds.shuffle(seed=1), 3).resume(state)
-    with pytest.raises(ManifestError, match=r"last='mask', this loader has last='drop'"):
+    with pytest.raises(
+        ManifestError, match=r"last='mask', this loader has last='drop'"
+    ):
         Loader(ds, 3, last="drop").resume(state)
-    with pytest.raises(ManifestError, match=r"shuffle=False.*Loader\(..., shuffle=False"):
+    with pytest.raises(
+        ManifestError, match=r"shuffle=False.*Loader\(..., shuffle=False"
+    ):
         Loader(ds, 3, shuffle=True).resume(state)
     shuffled = iter(Loader(ds, 3, shuffle=True, prefetch=0)).state()
     with pytest.raises(ManifestError, match="seed=0, this loader has seed=1"):
@@ -309,7 +328,7 @@ def test_transform_runs_on_the_device_and_has_a_spec(ds):
 
 
 def test_x64_is_that_of_the_time_when_the_loader_was_made(ds):
-    with jax.enable_x64(True):
+    with jax.enable_x64(new_val=True):
         loader = Loader(ds, 4, transform=lambda b: b | {"y": b["x"] * 2})
     for batch in loader:
         assert batch["x"].dtype == batch["y"].dtype == np.int64

@@ -48,7 +48,9 @@ def test_what_is_written_is_read_back():
         "m": pa.list_(pa.list_(pa.float32())),
         "s": pa.struct({"x": pa.float64(), "y": pa.list_(pa.int8(), 2)}),
     }
-    assert read_features(pa.schema(types, metadata=write_features(features))) == features
+    assert (
+        read_features(pa.schema(types, metadata=write_features(features))) == features
+    )
 
 
 def test_older_layouts_of_lists():

@@ -1,6 +1,7 @@
 """Every type of number against a plain loop over `to_pylist()`."""
 
-import datetime
+import datetime as dt
+import itertools
 
 import jax
 import numpy as np
@@ -43,7 +44,7 @@ def test_each_width_is_kept_or_narrowed_to_its_fellow(name):
 
 @pytest.mark.parametrize("name", WIDTHS)
 def test_with_x64_each_width_is_kept(name):
-    with jax.enable_x64(True):
+    with jax.enable_x64(new_val=True):
         ds = dataset(np.array([0, 1]).astype(name)).with_format("jax")
         assert ds[:]["c"].dtype == name
     # the format remembers the mode in which it was made
@@ -78,7 +79,9 @@ def test_rows_selected_away_do_not_raise():
 def test_uint32_and_uint64_limits():
     top = dataset(np.array([2**32 - 1], "uint32")).with_format("jax")
     assert top[0]["c"].item() == 2**32 - 1
-    with pytest.raises(NarrowingError, match=r"4294967296 \(uint64\) does not fit uint"):
+    with pytest.raises(
+        NarrowingError, match=r"4294967296 \(uint64\) does not fit uint"
+    ):
         dataset(np.array([2**32], "uint64")).with_format("jax")[0]
 
 
@@ -127,7 +130,7 @@ def test_mask_is_there_whether_nulls_are_or_not():
 
 
 def test_int64_next_to_a_null_is_exact():
-    with jax.enable_x64(True):
+    with jax.enable_x64(new_val=True):
         ds = dataset([2**53 + 1, None]).with_format("jax", nulls="mask")
         assert ds[:]["c"].values.tolist() == [2**53 + 1, 0]
     fixed = dataset([[2**53 + 1], None], pa.list_(pa.int64(), 1))
@@ -210,11 +213,11 @@ def test_views_inherit_what_is_known_of_the_source():
 @pytest.mark.parametrize(
     ("type_", "values", "numbers"),
     [
-        (pa.date32(), [datetime.date(1970, 1, 3)], [2]),
-        (pa.time32("s"), [datetime.time(0, 1)], [60]),
-        (pa.timestamp("ms"), [datetime.datetime(1970, 1, 2)], [86_400_000]),  # noqa: DTZ001
-        (pa.duration("ms"), [datetime.timedelta(seconds=1)], [1000]),
-        (pa.time64("us"), [datetime.time(0, 0, 1)], [1_000_000]),
+        (pa.date32(), [dt.date(1970, 1, 3)], [2]),
+        (pa.time32("s"), [dt.time(0, 1)], [60]),
+        (pa.timestamp("ms"), [dt.datetime(1970, 1, 2)], [86_400_000]),  # noqa: DTZ001
+        (pa.duration("ms"), [dt.timedelta(seconds=1)], [1000]),
+        (pa.time64("us"), [dt.time(0, 0, 1)], [1_000_000]),
     ],
 )
 def test_times_are_integers_of_their_unit(type_, values, numbers):
@@ -228,12 +231,14 @@ def test_a_time_that_does_not_fit_raises_when_the_format_is_set():
     ds = dataset([0, 1_700_000_000_000], pa.timestamp("ms"))
     with pytest.raises(NarrowingError, match=r"row 1: 1700000000000 \(timestamp\[ms\]"):
         ds.with_format("jax")
-    with jax.enable_x64(True):
+    with jax.enable_x64(new_val=True):
         assert ds.with_format("jax")[1]["c"] == 1_700_000_000_000
 
 
 def test_dictionary_columns_give_codes_of_their_width():
-    codes = pa.DictionaryArray.from_arrays(pa.array([1, 0, None], pa.int8()), ["a", "b"])
+    codes = pa.DictionaryArray.from_arrays(
+        pa.array([1, 0, None], pa.int8()), ["a", "b"]
+    )
     ds = Dataset.from_arrow(pa.table({"c": codes}))
     got = ds.with_format("jax", nulls="mask")[:]["c"]
     assert got.values.dtype == np.int8
@@ -299,13 +304,16 @@ def _hide(values, valid):
 
 @given(columns, st.data())
 def test_any_column_in_any_chunks_against_to_pylist(values, data):
-    levels = {1: pa.int16(), 2: pa.list_(pa.int16()), 3: pa.large_list(
-        pa.list_(pa.int16()))}
+    levels = {
+        1: pa.int16(),
+        2: pa.list_(pa.int16()),
+        3: pa.large_list(pa.list_(pa.int16())),
+    }
     type_ = levels[max(1, 1 + max((depth(v) for v in values), default=0))]
     array = pa.array(values, type_)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(values)), max_size=3)))
     bounds = [0, *cuts, len(values)]
-    chunks = [array.slice(a, b - a) for a, b in zip(bounds, bounds[1:], strict=False)]
+    chunks = [array.slice(a, b - a) for a, b in itertools.pairwise(bounds)]
     start = data.draw(st.integers(0, len(values)))
     table = pa.table({"c": pa.chunked_array(chunks, type_)}).slice(start)
     ds = Dataset.from_arrow(table).with_format("numpy", nulls="mask")
@@ -314,8 +322,9 @@ def test_any_column_in_any_chunks_against_to_pylist(values, data):
     if wanted:
         rows = data.draw(st.lists(st.integers(0, len(wanted) - 1), max_size=6))
         assert as_masked_lists(ds[rows]["c"]) == [wanted[r] for r in rows]
-        assert as_masked_lists(ds[rows[0] if rows else 0]["c"]) == (
-            wanted[rows[0] if rows else 0]
+        assert (
+            as_masked_lists(ds[rows[0] if rows else 0]["c"])
+            == (wanted[rows[0] if rows else 0])
         )
 
 

@@ -9,7 +9,7 @@ from arrow_jax._permutation import permute
 
 def run(order, batch_size, at=Position()):  # noqa: B008
     steps = []
-    while (step := order.step(at, batch_size)) is not None and len(steps) < 100:
+    while (step := order.step(at, batch_size)) is not None and len(steps) < 1000:
         steps.append(step)
         at = step.after
     return steps
@@ -33,7 +33,9 @@ def test_keep_gives_a_short_batch():
 def test_drop_lets_epochs_follow_without_a_gap():
     steps = run(Order(5, 3, "drop", None), 4)
     assert [list(s.rows) for s in steps] == [[0, 1, 2, 3], [4, 0, 1, 2], [3, 4, 0, 1]]
-    assert [list(s.rows) for s in run(Order(2, 3, "drop", None), 5)] == [[0, 1, 0, 1, 0]]
+    assert [list(s.rows) for s in run(Order(2, 3, "drop", None), 5)] == [
+        [0, 1, 0, 1, 0]
+    ]
 
 
 @given(
@@ -50,8 +52,9 @@ def test_against_a_plain_list(n, epochs, last, batch_size, seed):
     plain = [
         int(r)
         for e in range(epochs)
-        for r in (range(n) if seed is None else permute(
-            np.arange(n), n=n, seed=seed, epoch=e))
+        for r in (
+            range(n) if seed is None else permute(np.arange(n), n=n, seed=seed, epoch=e)
+        )
     ]
     if last == "drop":
         plain = plain[: len(plain) // batch_size * batch_size]

@@ -32,7 +32,10 @@ def test_a_batch_is_spread_over_eight_devices(ds, mesh):
 
 def test_shardings_by_column_and_two_axes(ds):
     mesh = jax.make_mesh((4, 2), ("b", "m"), (jax.sharding.AxisType.Auto,) * 2)
-    by_column = {"x": NamedSharding(mesh, P("b")), "v": NamedSharding(mesh, P("b", "m"))}
+    by_column = {
+        "x": NamedSharding(mesh, P("b")),
+        "v": NamedSharding(mesh, P("b", "m")),
+    }
     batch = next(iter(Loader(ds, 8, sharding=by_column)))
     assert batch["v"].sharding == by_column["v"]
     assert {s.data.shape for s in batch["v"].addressable_shards} == {(2, 2)}
@@ -58,7 +61,9 @@ def test_explicit_axes_and_a_transform(ds):
 
 def test_what_the_devices_do_not_divide_is_said_when_the_loader_is_made(ds, mesh):
     sharding = NamedSharding(mesh, P("data"))
-    with pytest.raises(ShapeError, match=r"column 'x': a batch of shape \[12\].*divide"):
+    with pytest.raises(
+        ShapeError, match=r"column 'x': a batch of shape \[12\].*divide"
+    ):
         Loader(ds, 12, sharding=sharding)
     Loader(ds, 16, sharding=sharding, last="keep")
     with pytest.raises(ShapeError, match=r"a batch of shape \[4\]"):

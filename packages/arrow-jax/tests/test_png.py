@@ -52,8 +52,12 @@ def test_every_way_to_give_an_image(tmp_path):
 
 
 def test_what_is_no_image_says_its_row():
-    with pytest.raises(ShapeError, match=r"column 'im', row 1: float64\[4, 5\].*scaled"):
-        Dataset.from_dict({"im": [np.ones((4, 5), np.uint8), np.ones((4, 5))]}, FEATURES)
+    with pytest.raises(
+        ShapeError, match=r"column 'im', row 1: float64\[4, 5\].*scaled"
+    ):
+        Dataset.from_dict(
+            {"im": [np.ones((4, 5), np.uint8), np.ones((4, 5))]}, FEATURES
+        )
     with pytest.raises(ShapeError, match=r"uint8\[4, 5, 7\] is no image"):
         Dataset.from_dict({"im": np.ones((1, 4, 5, 7), np.uint8)}, FEATURES)
     with pytest.raises(ArrowJaxError, match="row 0: int is no image"):

@@ -46,7 +46,9 @@ def test_an_integer_of_any_kind_gives_a_row(ds, key):
 
 @pytest.mark.parametrize("key", [4, -5, [0, 4], np.array([-5])])
 def test_out_of_range_names_row_and_range(ds, key):
-    with pytest.raises(IndexError, match=r"row (4|-5) of a dataset with 4 rows.*-4 to 3"):
+    with pytest.raises(
+        IndexError, match=r"row (4|-5) of a dataset with 4 rows.*-4 to 3"
+    ):
         ds[key]
 
 

@@ -3,7 +3,9 @@ import pytest
 
 from arrow_jax import Dataset, UnsupportedTypeError
 
-TABLE = pa.table({"x": [1, 2, 3], "f": pa.array([[0, 1], [2, 3], None], pa.list_(pa.int8(), 2))})
+TABLE = pa.table(
+    {"x": [1, 2, 3], "f": pa.array([[0, 1], [2, 3], None], pa.list_(pa.int8(), 2))}
+)
 
 
 class Stream:

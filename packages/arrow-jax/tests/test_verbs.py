@@ -3,7 +3,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from arrow_jax import ClassLabel, Dataset, Features, NullsError, Ragged, ShapeError, Value
+from arrow_jax import (
+    ClassLabel,
+    Dataset,
+    Features,
+    NullsError,
+    Ragged,
+    ShapeError,
+    Value,
+)
 
 
 def test_filter_by_an_expression_takes_null_as_no():

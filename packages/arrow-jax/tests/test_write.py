@@ -74,7 +74,9 @@ def test_a_failure_leaves_what_was_there(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         write_parquet(file, failing())
-    with pytest.raises(ShapeError, match=r"(?s)other columns than the first.*x: double"):
+    with pytest.raises(
+        ShapeError, match=r"(?s)other columns than the first.*x: double"
+    ):
         write_parquet(file, [{"x": [2]}, {"x": [2.5]}])
     with pytest.raises(ShapeError, match="'y' has 2 rows"):
         write_parquet(file, {"x": [2], "y": [1, 2]})

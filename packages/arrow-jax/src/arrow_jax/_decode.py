@@ -64,13 +64,15 @@ def number_dtype(type_: pa.DataType) -> np.dtype | None:
         return number_dtype(type_.value_type)
     if pa.types.is_dictionary(type_):
         return number_dtype(type_.index_type)
-    if is_temporal(type_):
-        return np.dtype(f"int{type_.bit_width}")
     if pa.types.is_boolean(type_):
         return np.dtype(bool)
-    if pa.types.is_integer(type_) or pa.types.is_floating(type_):
-        return np.dtype(type_.to_pandas_dtype())
-    return None
+    kinds = {
+        "int": is_temporal(type_) or pa.types.is_signed_integer(type_),
+        "uint": pa.types.is_unsigned_integer(type_),
+        "float": pa.types.is_floating(type_),
+    }
+    kind = next((kind for kind, fits in kinds.items() if fits), None)
+    return np.dtype(f"{kind}{type_.bit_width}") if kind else None
 
 
 def decode(array: pa.Array) -> Node:

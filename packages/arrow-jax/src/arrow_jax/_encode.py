@@ -236,8 +236,8 @@ def _as_type(values: Any, feature: Any) -> pa.Array:
     if isinstance(values, pa.Array):
         return values.cast(type_)
     if isinstance(values, np.ndarray):
-        if values.ndim == 1 and values.dtype != object:
-            return pa.array(values.copy()).cast(type_)
+        if values.dtype != object and all(values.shape[1:]):
+            return _nest(values).cast(type_)
         values = values.tolist()
     plain = [_plain(v) for v in values]
     try:
@@ -245,6 +245,14 @@ def _as_type(values: Any, feature: Any) -> pa.Array:
     except pa.ArrowException:
         # Casting knows more conversions, such as 0 and 1 to bool, and checks ranges.
         return pa.array(plain).cast(type_)
+
+
+def _nest(values: np.ndarray) -> pa.Array:
+    child = pa.array(values.flatten())  # a copy
+    for size in reversed(values.shape[1:]):
+        ends = np.arange(0, len(child) + 1, size, dtype=np.int32)
+        child = pa.ListArray.from_arrays(pa.array(ends), child)
+    return child
 
 
 def _plain(value: Any) -> Any:

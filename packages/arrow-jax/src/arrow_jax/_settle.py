@@ -56,7 +56,11 @@ def settle(
     if length is not None and isinstance(children[0], Tensor):
         folded = [_fold(c, x, length) for c, x in pairs if isinstance(x, Tensor)]
         return _even_masks(folded)
-    return [Lists(c.starts, c.lengths, x, c.valid, c.fixed) for c, x in pairs]
+    masked = any(c.valid is not None for c in lists)
+    return [
+        Lists(c.starts, c.lengths, x, _even(c.valid, len(c), wanted=masked), c.fixed)
+        for c, x in pairs
+    ]
 
 
 def _owner(lists: Lists, element: int) -> int:
@@ -99,14 +103,14 @@ def _check_declared(
 
 def _fold(lists: Lists, child: Tensor, length: int) -> Tensor:
     n, shape = len(lists), child.values.shape[1:]
+    n_present = n if lists.valid is None else int(lists.valid.sum())
 
     def rows(flat: np.ndarray, fill: object) -> np.ndarray:
-        present = flat.reshape(-1, length, *flat.shape[1:]) if length else None
-        if lists.valid is None and present is not None:
+        present = flat.reshape(n_present, length, *flat.shape[1:])
+        if lists.valid is None:
             return present
         out = np.full((n, length, *flat.shape[1:]), fill, flat.dtype)
-        if present is not None:
-            out[lists.valid] = present
+        out[lists.valid] = present
         return out
 
     inner = child.inner
@@ -127,8 +131,14 @@ def _even_masks(chunks: Sequence[Tensor]) -> list[Node]:
     return [
         Tensor(
             c.values,
-            np.ones(len(c), bool) if masked and c.valid is None else c.valid,
-            np.ones(c.values.shape, bool) if inner and c.inner is None else c.inner,
+            _even(c.valid, len(c), wanted=masked),
+            _even(c.inner, c.values.shape, wanted=inner),
         )
         for c in chunks
     ]
+
+
+def _even(
+    mask: np.ndarray | None, shape: int | tuple[int, ...], *, wanted: bool
+) -> np.ndarray | None:
+    return np.ones(shape, bool) if wanted and mask is None else mask
