@@ -69,3 +69,34 @@ def test_a_layer_on_data_does_not_compute_the_gradient_for_the_data():
 
     text = jax.jit(jax.grad(loss)).lower(w).as_text()
     assert text.count("stablehlo.convolution") <= 2
+
+
+def test_second_derivatives_are_canonical_too():
+    window = Window((6, 6), (3, 3), (2, 2), (1, 1), (3, 3))
+    x, w, _ = _operands(window)
+
+    def penalty(w, x):
+        def score(x):
+            return jnp.sum(jnp.tanh(correlate(x, w, window)))
+
+        return jnp.sum(jnp.square(jax.grad(score)(x)))
+
+    text = jax.jit(jax.grad(penalty, argnums=(0, 1))).lower(w, x).as_text()
+    convolutions = [line for line in text.splitlines() if "stablehlo.conv" in line]
+    convolutions = [line for line in convolutions if "dim_numbers" in line]
+    assert convolutions
+    for line in convolutions:
+        assert "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]" in line
+        assert "lhs_dilate = [1, 1]" in line
+
+
+def test_it_exports_for_several_platforms():
+    window = Window((6, 6), (3, 3), (2, 2), (1, 1), (3, 3))
+    x, w, y = _operands(window)
+
+    @jax.jit
+    def gradient(y, w):
+        return jax.grad(lambda w: jnp.vdot(spread(y, w, window), x))(w)
+
+    exported = jax.export.export(gradient, platforms=("cpu", "tpu"))(y, w)
+    np.testing.assert_allclose(exported.call(y, w), gradient(y, w), rtol=1e-6)

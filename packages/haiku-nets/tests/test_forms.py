@@ -10,6 +10,7 @@ from haiku_nets._forms import (
     dilated_spread_form,
     overlap_form,
     spread_form,
+    untransposed_overlap_form,
 )
 
 _WINDOWS = [
@@ -63,11 +64,12 @@ def test_spread_is_what_its_definition_says(window, operands, form):
     np.testing.assert_allclose(found, wanted, atol=1e-5)
 
 
+@pytest.mark.parametrize("form", [overlap_form, untransposed_overlap_form])
 @pytest.mark.parametrize("window", _WINDOWS)
-def test_overlap_is_what_its_definition_says(window, operands):
+def test_overlap_is_what_its_definition_says(window, operands, form):
     x, w, y = map(np.asarray, operands)
     wanted = np.zeros_like(w)
     for (i, j), tap, (o, p) in _pairs(window):
         wanted[tap] += x[:, i, j].T @ y[:, o, p]
-    found = overlap_form(*map(jax.numpy.asarray, (x, y)), window)
+    found = form(*map(jax.numpy.asarray, (x, y)), window)
     np.testing.assert_allclose(found, wanted, atol=1e-5)

@@ -1,19 +1,16 @@
-"""Convolution and transposed convolution whose gradients are canonical convolutions.
+"""Convolution and transposed convolution with canonical derivatives of every order.
 
-jax derives a gradient by transposing the tangent map. So the tangent of `correlate` is
-written here as the transpose of the canonical forms of `spread` and `overlap`: when jax
-transposes it once more, those come back as they were. All is made of jax's own
-operations, so any other transformation finds what it knows.
+The three maps of a convolution are one primitive here, which is lowered by platform.
+Its rule for transposing says that the transpose of a map is one of the other two. The
+rules of jax for what the forms are made of would lead out of the canonical ones.
 """
 
 import functools
-from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import jax
-import jax.numpy as jnp
-from jax import lax
-from jax.custom_derivatives import SymbolicZero
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
 
 from haiku_nets._forms import (
     Window,
@@ -21,13 +18,24 @@ from haiku_nets._forms import (
     dilated_spread_form,
     overlap_form,
     spread_form,
+    untransposed_overlap_form,
 )
 
-_Map = Callable[[jax.Array, jax.Array], jax.Array]
+_Kind = Literal["correlate", "spread", "overlap"]
+_CANONICAL = {
+    "correlate": correlate_form,
+    "spread": spread_form,
+    "overlap": overlap_form,
+}
+_NATIVE = {
+    "correlate": correlate_form,
+    "spread": dilated_spread_form,
+    "overlap": untransposed_overlap_form,
+}
 
 
 def correlate(x: jax.Array, w: jax.Array, window: Window) -> jax.Array:
-    """Computes a convolution, with canonical gradients.
+    """Computes a convolution.
 
     Args:
       x: images [batch, *image, channels].
@@ -37,11 +45,11 @@ def correlate(x: jax.Array, w: jax.Array, window: Window) -> jax.Array:
     Returns:
       Values [batch, *positions, features].
     """
-    return _correlate(*_alike(x, w), window)
+    return _bind("correlate", *_alike(x, w), window)
 
 
 def spread(y: jax.Array, w: jax.Array, window: Window) -> jax.Array:
-    """Computes the transpose of `correlate` in the image, with canonical gradients.
+    """Computes the transpose of `correlate` in the image.
 
     Args:
       y: values [batch, *positions, features].
@@ -51,55 +59,7 @@ def spread(y: jax.Array, w: jax.Array, window: Window) -> jax.Array:
     Returns:
       Images [batch, *image, channels].
     """
-    return _spread(*_alike(y, w), window)
-
-
-@functools.partial(jax.custom_jvp, nondiff_argnums=(2,))
-def _correlate(x: jax.Array, w: jax.Array, window: Window) -> jax.Array:
-    return correlate_form(x, w, window)
-
-
-@functools.partial(jax.custom_jvp, nondiff_argnums=(2,))
-def _spread(y: jax.Array, w: jax.Array, window: Window) -> jax.Array:
-    return _either(
-        functools.partial(spread_form, window=window),
-        functools.partial(dilated_spread_form, window=window),
-        window,
-    )(y, w)
-
-
-@functools.partial(_correlate.defjvp, symbolic_zeros=True)
-def _correlate_jvp(window: Window, primals: Any, tangents: Any) -> Any:
-    (x, w), (dx, dw) = primals, tangents
-    y = _correlate(x, w, window)
-    along_x = _tangent(
-        lambda dx, w: correlate_form(dx, w, window),
-        lambda y, w: spread_form(y, w, window),
-        window,
-    )
-    along_w = _tangent(
-        lambda dw, x: correlate_form(x, dw, window),
-        lambda y, x: overlap_form(x, y, window),
-        window,
-    )
-    return y, _total(y, (along_x, dx, w), (along_w, dw, x))
-
-
-@functools.partial(_spread.defjvp, symbolic_zeros=True)
-def _spread_jvp(window: Window, primals: Any, tangents: Any) -> Any:
-    (y, w), (dy, dw) = primals, tangents
-    x = _spread(y, w, window)
-    along_y = _tangent(
-        lambda dy, w: dilated_spread_form(dy, w, window),
-        lambda x, w: correlate_form(x, w, window),
-        window,
-    )
-    along_w = _tangent(
-        lambda dw, y: dilated_spread_form(y, dw, window),
-        lambda x, y: overlap_form(x, y, window),
-        window,
-    )
-    return x, _total(x, (along_y, dy, w), (along_w, dw, y))
+    return _bind("spread", *_alike(y, w), window)
 
 
 def _alike(a: jax.Array, b: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -107,37 +67,68 @@ def _alike(a: jax.Array, b: jax.Array) -> tuple[jax.Array, jax.Array]:
     # zero that varies over both is the way to say so that all versions of jax share.
     if not jax.typeof(a).sharding.mesh.manual_axes:
         return a, b
-    zero = lax.stop_gradient(a[:0].sum() + b[:0].sum())
+    zero = jax.lax.stop_gradient(a[:0].sum() + b[:0].sum())
     return a + zero, b + zero
 
 
-def _total(like: jax.Array, *terms: tuple[Any, Any, jax.Array]) -> jax.Array:
-    # A layer on data has no tangent there: what is zero is not computed.
-    present = [
-        along(tangent, other, like)
-        for along, tangent, other in terms
-        if not isinstance(tangent, SymbolicZero)
-    ]
-    return functools.reduce(jnp.add, present) if present else jnp.zeros_like(like)
+def _bind(kind: _Kind, a: jax.Array, b: jax.Array, window: Window) -> jax.Array:
+    return _convolution_p.bind(a, b, kind=kind, window=window)
 
 
-def _tangent(native: _Map, transpose: _Map, window: Window) -> Any:
-    """A map that is linear in its first argument, by itself or by its transpose."""
-
-    def along(tangent: jax.Array, other: jax.Array, like: jax.Array) -> jax.Array:
-        out = jax.typeof(like)
-
-        def canonical(tangent: jax.Array, other: jax.Array) -> jax.Array:
-            back = jax.linear_transpose(lambda ct: transpose(ct, other), out)
-            (total,) = back(tangent)
-            return total
-
-        return _either(canonical, native, window)(tangent, other)
-
-    return along
+@functools.partial(jax.jit, static_argnames=("kind", "window"))
+def _evaluate(a: jax.Array, b: jax.Array, *, kind: _Kind, window: Window) -> jax.Array:
+    return _bind(kind, a, b, window)
 
 
-def _either(canonical: _Map, native: _Map, window: Window) -> _Map:
-    if window.everywhere:
-        return canonical
-    return functools.partial(lax.platform_dependent, cpu=canonical, default=native)
+def _shape(a: Any, b: Any, *, kind: _Kind, window: Window) -> Any:
+    form = functools.partial(_NATIVE[kind], window=window)
+    return jax.make_jaxpr(form)(a, b).out_avals[0]
+
+
+def _canonical(a: jax.Array, b: jax.Array, *, kind: _Kind, window: Window) -> jax.Array:
+    return _CANONICAL[kind](a, b, window)
+
+
+def _native(a: jax.Array, b: jax.Array, *, kind: _Kind, window: Window) -> jax.Array:
+    forms = _CANONICAL if window.everywhere else _NATIVE
+    return forms[kind](a, b, window)
+
+
+def _transpose_in_first(
+    ct: Any, a: Any, b: jax.Array, *, kind: _Kind, window: Window
+) -> jax.Array:
+    del a
+    if kind == "overlap":
+        return _bind("spread", b, ct, window)
+    return _bind("spread" if kind == "correlate" else "correlate", ct, b, window)
+
+
+def _transpose_in_second(
+    ct: Any, a: jax.Array, b: Any, *, kind: _Kind, window: Window
+) -> jax.Array:
+    del b
+    if kind == "spread":
+        return _bind("overlap", ct, a, window)
+    return _bind("overlap" if kind == "correlate" else "correlate", a, ct, window)
+
+
+def _batch(operands: Any, axes: Any, *, kind: _Kind, window: Window) -> Any:
+    def one(a: jax.Array, b: jax.Array) -> jax.Array:
+        canonical = functools.partial(_canonical, kind=kind, window=window)
+        native = functools.partial(_native, kind=kind, window=window)
+        return jax.lax.platform_dependent(a, b, cpu=canonical, default=native)
+
+    return jax.vmap(one, axes)(*operands), 0
+
+
+_convolution_p = Primitive("convolution")
+_convolution_p.def_impl(_evaluate)
+_convolution_p.def_abstract_eval(_shape)
+ad.defbilinear(_convolution_p, _transpose_in_first, _transpose_in_second)
+batching.primitive_batchers[_convolution_p] = _batch
+for _lowered, _platform in ((_native, None), (_canonical, "cpu")):
+    mlir.register_lowering(
+        _convolution_p,
+        mlir.lower_fun(_lowered, multiple_results=False),
+        platform=_platform,
+    )

@@ -176,17 +176,37 @@ def overlap_form(x: jax.Array, y: jax.Array, window: Window) -> jax.Array:
     Returns:
       Kernel [*kernel, channels, features].
     """
-    w = lax.conv_general_dilated(
-        x.transpose(3, 1, 2, 0),
-        y.transpose(1, 2, 0, 3),
+    x, y = x.transpose(3, 1, 2, 0), y.transpose(1, 2, 0, 3)
+    return _overlap(x, y, window, _LAYOUT).transpose(1, 2, 0, 3)
+
+
+def untransposed_overlap_form(x: jax.Array, y: jax.Array, window: Window) -> jax.Array:
+    """Computes a kernel in the native form, with the axes where they are.
+
+    Args:
+      x: images [batch, *image, channels].
+      y: values [batch, *positions, features].
+      window: how they meet.
+
+    Returns:
+      Kernel [*kernel, channels, features].
+    """
+    return _overlap(x, y, window, ("CHWN", "IHWO", "HWNC"))
+
+
+def _overlap(
+    x: jax.Array, y: jax.Array, window: Window, layout: tuple[str, str, str]
+) -> jax.Array:
+    return lax.conv_general_dilated(
+        x,
+        y,
         (1, 1),
         window.pads,
         rhs_dilation=window.stride,
-        dimension_numbers=_LAYOUT,
+        dimension_numbers=layout,
         precision=window.precision,
         out_sharding=_replicated(x),
     )
-    return w.transpose(1, 2, 0, 3)
 
 
 def _after(axis: int, count: int) -> list[tuple[int, int, int]]:
