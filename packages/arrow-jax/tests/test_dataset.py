@@ -89,6 +89,13 @@ def test_a_sharding_spreads_a_slice(mesh):
     assert ds[:]["a"].tolist() == list(range(16))
 
 
+def test_a_sharding_that_does_not_fit_says_so(mesh):
+    sharding = jax.sharding.NamedSharding(mesh, jax.P("data"))
+    ds = Dataset.from_dict({"a": np.arange(16)}).with_format("jax", device=sharding)
+    with pytest.raises(ShapeError, match=r"does not fit arrays of shapes \[\(5,\)\]"):
+        ds[:5]
+
+
 def test_an_unknown_device_lists_the_known_ones():
     ds = Dataset.from_dict({"a": [1]})
     with pytest.raises(DeviceError, match=r"device 'gpu:7' is not one.*7'\. Pass"):

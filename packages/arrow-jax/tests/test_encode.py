@@ -84,6 +84,14 @@ def test_lists_of_arrays():
     assert odd["a"] == [[[1, 1]], [[1], [1]]]
 
 
+def test_integers_beyond_int64():
+    top = Dataset.from_dict({"a": [2**64 - 1, 0]}).with_format("numpy")["a"]
+    assert top.tolist() == [2**64 - 1, 0]
+    assert top.dtype == np.uint64
+    with pytest.raises(NarrowingError, match="column 'a' could not become"):
+        Dataset.from_dict({"a": [2**70]})
+
+
 def test_columns_of_structs():
     got = Dataset.from_dict({"s": {"x": np.arange(2), "y": np.ones((2, 2))}})
     assert got.with_format("numpy")[1]["s"]["y"].tolist() == [1, 1]

@@ -33,7 +33,9 @@ def test_compact_keeps_the_rows_and_drops_the_rest(pairs):
     small = compact(lists)
     assert rows_of(small) == rows_of(lists)
     assert len(small.child) == lists.lengths.sum()
-    assert expand(lists.starts, lists.lengths).tolist() == [x for row in rows_of(lists) for x in row]
+    assert expand(lists.starts, lists.lengths).tolist() == [
+        x for row in rows_of(lists) for x in row
+    ]
 
 
 def test_compact_of_lists_in_order_is_a_view():

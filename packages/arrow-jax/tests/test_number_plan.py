@@ -246,6 +246,20 @@ def test_dictionary_columns_give_codes_of_their_width():
     assert ds.features["c"].values == ("a", "b")
 
 
+@pytest.mark.parametrize("wrap", [lambda t: t, pa.list_, lambda t: pa.struct({"x": t})])
+def test_codes_of_big_chunks_share_one_dictionary(wrap, monkeypatch):
+    monkeypatch.setattr("arrow_jax._chunks._SMALL", 0)
+    type_ = wrap(pa.dictionary(pa.int8(), pa.string()))
+    wrapped = {pa.list_: lambda v: [v]}.get(
+        wrap, (lambda v: {"x": v}) if pa.types.is_struct(type_) else lambda v: v
+    )
+    chunks = [pa.array([wrapped(v)], type_) for v in "abca"]
+    ds = Dataset.from_arrow(pa.table({"c": pa.chunked_array(chunks)}))
+    got = ds.with_format("numpy")["c"]
+    codes = np.ravel(got["x"] if isinstance(got, dict) else got)
+    assert codes.tolist() == [0, 1, 2, 0]
+
+
 def test_dictionaries_of_several_chunks_are_made_one():
     chunks = [pa.array(["a", "b"]), pa.array(["c", "a"])]
     column = pa.chunked_array([c.dictionary_encode() for c in chunks])

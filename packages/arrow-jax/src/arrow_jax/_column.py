@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from arrow_jax._chunks import Index, chunk_starts, gather, merge_small
 from arrow_jax._decode import decode
+from arrow_jax._metadata import is_list
 from arrow_jax._nodes import Lists, Node, join, pick
 from arrow_jax._settle import settle
 
@@ -104,6 +105,9 @@ def prepare(
       ShapeError: if a row differs from the declared shape.
     """
     arrays = merge_small(arrays)
+    if len(arrays) > 1 and _has_dictionary(arrays[0].type):
+        # Codes mean something within one dictionary; joining makes it one.
+        arrays = [pa.concat_arrays(arrays)]
     starts = chunk_starts(arrays)
     chunks = settle(
         [decode(a) for a in arrays],
@@ -112,3 +116,9 @@ def prepare(
         where=lambda chunk, row: words(int(starts[chunk]) + row),
     )
     return Column(name, tuple(chunks), starts)
+
+
+def _has_dictionary(type_: pa.DataType) -> bool:
+    while is_list(type_):
+        type_ = type_.value_type
+    return pa.types.is_dictionary(type_)

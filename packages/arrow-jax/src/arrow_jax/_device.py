@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from arrow_jax._errors import DeviceError
+from arrow_jax._errors import DeviceError, ShapeError
 
 
 def device_name(device: Any) -> Any:
@@ -69,12 +69,25 @@ def put(tree: Any, device: Any) -> Any:
 
     Returns:
       The tree with `jax.Array` in place of arrays, dicts in their order.
+
+    Raises:
+      ShapeError: if a Sharding does not divide an array.
     """
     if isinstance(device, str):
         device = find_device(device)
     arrays: list[Any] = []
     _collect(tree, arrays)
-    return _replace(tree, iter(jax.device_put(arrays, device)))
+    try:
+        placed = jax.device_put(arrays, device)
+    except ValueError as error:
+        if not isinstance(device, jax.sharding.Sharding):
+            raise
+        shapes = sorted({a.shape for a in arrays})
+        raise ShapeError(
+            f"the format's device={device} does not fit arrays of shapes {shapes}: "
+            f"{error}. Ask for rows in numbers that it divides, or name one device"
+        ) from error
+    return _replace(tree, iter(placed))
 
 
 def _is_array(leaf: Any) -> bool:

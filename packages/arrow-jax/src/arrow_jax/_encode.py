@@ -180,8 +180,14 @@ def _encode_ragged(
     inner = feature.feature if isinstance(feature, List) else None
     flat: Any = values[kept]
     flat = flat if used is None else Masked(flat, used[kept])
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-    return pa.ListArray.from_arrays(pa.array(offsets), _encode(name, flat, inner))
+    return _lists(lengths, _encode(name, flat, inner))
+
+
+def _lists(lengths: Any, child: pa.Array) -> pa.Array:
+    offsets = np.cumsum([0, *lengths])
+    if offsets[-1] <= np.iinfo(np.int32).max:
+        return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), child)
+    return pa.LargeListArray.from_arrays(pa.array(offsets), child)
 
 
 def _encode_struct(name: str, values: Mapping[str, Any], feature: Any) -> pa.Array:
@@ -197,17 +203,20 @@ def _encode_list(name: str, values: list[Any]) -> pa.Array:
     values = [np.asarray(v) if isinstance(v, jax.Array) else v for v in values]
     arrays = [v for v in values if isinstance(v, np.ndarray)]
     if not arrays or len(arrays) < len(values) or arrays[0].ndim < 1:
-        return pa.array([v.tolist() if _is_deep(v) else v for v in values])
+        plain = [v.tolist() if _is_deep(v) else v for v in values]
+        try:
+            return pa.array(plain)
+        except OverflowError:  # Arrow looks for int64 only
+            return pa.array(plain, pa.uint64())
     if len({(a.ndim, a.dtype, a.shape[1:]) for a in arrays}) > 1:
         return pa.array([a.tolist() for a in arrays])
-    offsets = np.cumsum([0, *map(len, arrays)])
     child = encode_array(name, np.concatenate(arrays))
     child = child.storage if isinstance(child, pa.ExtensionArray) else child
     for size in reversed(arrays[0].shape[2:]):
         child = pa.FixedSizeListArray.from_arrays(child.flatten(), size)
     if arrays[0].ndim > 2:
         child = pa.FixedSizeListArray.from_arrays(child, arrays[0].shape[1])
-    return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), child)
+    return _lists(map(len, arrays), child)
 
 
 def _is_deep(value: Any) -> bool:

@@ -1,0 +1,44 @@
+import pytest
+
+from arrow_jax._iterator import LoaderIterator, Produced
+from arrow_jax._order import Position
+
+
+def run(batches, prefetch=0, finish=lambda x: x):
+    made = (Produced(b, {"k": b}, Position(0, b)) for b in batches)
+    return LoaderIterator(
+        made,
+        at=Position(),
+        prefetch=prefetch,
+        finish=finish,
+        describe=lambda at: at.row,
+    )
+
+
+@pytest.mark.parametrize("prefetch", [0, 3])
+def test_the_state_is_that_of_what_was_given(prefetch):
+    with run([1, 2, 3], prefetch) as iterator:
+        assert iterator.state() == 0
+        assert next(iterator) == 1
+        assert iterator.state() == 1
+        assert iterator.host_columns == {"k": 1}
+        assert list(iterator) == [2, 3]
+        assert iterator.state() == 3
+
+
+def test_a_batch_that_could_not_be_finished_was_not_given():
+    def fail(batch):
+        raise RuntimeError(batch)
+
+    iterator = run([1, 2], finish=fail)
+    with pytest.raises(RuntimeError):
+        next(iterator)
+    assert iterator.state() == 0
+
+
+@pytest.mark.parametrize("prefetch", [0, 2])
+def test_after_closing_there_is_nothing(prefetch):
+    iterator = run(range(9), prefetch)
+    next(iterator)
+    iterator.close()
+    assert list(iterator) == []
