@@ -1,3 +1,9 @@
+import ast
+import os
+import socket
+import subprocess
+import sys
+
 import jax
 import numpy as np
 import pytest
@@ -142,3 +148,67 @@ def test_a_loader_by_shard_gathers_local_rows_only(ds, monkeypatch):
     for batch, whole in zip(loader, wanted, strict=True):
         for name in batch:
             check_shards(batch[name], whole[name])
+
+
+WORKER = """
+import sys
+import ast
+import os
+import socket
+import subprocess
+import sys
+
+import jax
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from arrow_jax import Dataset, Loader
+
+address, number = sys.argv[1], int(sys.argv[2])
+jax.config.update("jax_cpu_collectives_implementation", "gloo")
+jax.distributed.initialize(address, 2, number)
+devices = np.array(jax.devices())[[5, 0, 3, 6, 1, 7, 2, 4]]
+sharding = NamedSharding(Mesh(devices, ("d",)), PartitionSpec("d"))
+ds = Dataset.from_dict({"x": np.arange(40)})
+total = lambda batch: batch | {"sum": batch["x"].sum()}
+loader = Loader(ds, 16, shuffle=True, epochs=2, sharding=sharding, transform=total)
+for batch in loader:
+    x = batch["x"].addressable_shards
+    shards = [(s.index[0].start, s.data.tolist()) for s in x]
+    print(int(batch["sum"]), sorted(shards))
+"""
+
+
+def test_two_processes_hold_the_rows_of_one_on_a_permuted_mesh(ds):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    environment = os.environ | {"JAX_NUM_CPU_DEVICES": "4"}
+    workers = [
+        subprocess.Popen(
+            [sys.executable, "-c", WORKER, address, str(number)],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(2)
+    ]
+    try:
+        said = [worker.communicate(timeout=60) for worker in workers]
+    finally:
+        for worker in workers:
+            worker.kill()
+    assert [w.returncode for w in workers] == [0, 0], said
+    lines = [
+        [line for line in out.splitlines() if line.endswith("])]")] for out, _ in said
+    ]
+    plain = list(Loader(ds, 16, shuffle=True, epochs=2))
+    assert len(lines[0]) == len(lines[1]) == len(plain) == 6
+    for first, second, batch in zip(*lines, plain, strict=True):
+        rows = {}
+        for line in (first, second):
+            total, shards = line.split(" ", 1)
+            assert int(total) == batch["x"].sum()
+            rows |= dict(ast.literal_eval(shards))
+        whole = [row for start in sorted(rows) for row in rows[start]]
+        assert whole == batch["x"].tolist()

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from arrow_jax import Dataset, Features, Image
-from arrow_jax._plan import Plan
 from arrow_jax._planner import plan_columns
 
 COLUMNS = {
@@ -19,7 +18,7 @@ COLUMNS = {
 def test_every_kind_of_column_keeps_the_contract(name):
     features = Features({"image": Image()} if name == "image" else {})
     source = Dataset.from_dict({name: COLUMNS[name]}, features).source
-    plan: Plan = plan_columns(source, [name], x64=False, nulls="error")[name]
+    plan = plan_columns(source, [name], x64=False, nulls="error")[name]
     assert plan.name == name
     assert plan.is_ragged is (name == "ragged")
     assert (plan.spec is None) is (name == "text")
