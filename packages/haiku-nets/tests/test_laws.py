@@ -10,14 +10,24 @@ import pytest
 import haiku_nets
 from chex_harness import assert_compiles
 from haiku_nets import (
+    BatchNormGenerator,
+    BatchStatisticsNorm,
     Conv2D,
     Conv2DTranspose,
     ReferenceDiscriminator,
     ReferenceGenerator,
 )
 
+
+def _relu_of(module):
+    return lambda x: jax.nn.relu(module(x))
+
+
 # How to make the module, and the shape of one example of its input.
 _MODULES = {
+    "BatchNormGenerator": (BatchNormGenerator, (20,)),
+    # The mean square of what it returns would not depend on all of its parameters.
+    "BatchStatisticsNorm": (lambda: _relu_of(BatchStatisticsNorm()), (5, 3)),
     "Conv2D": (lambda: Conv2D(4, 5, stride=2), (7, 6, 3)),
     "Conv2DTranspose": (lambda: Conv2DTranspose(4, 5, stride=2), (4, 3, 2)),
     "ReferenceDiscriminator": (ReferenceDiscriminator, (28, 28, 1)),

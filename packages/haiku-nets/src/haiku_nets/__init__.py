@@ -1,5 +1,6 @@
 """Haiku networks that work out of the box: the GAN pair, convolutions, tables."""
 
+from haiku_nets._batch_norm import BatchNormGenerator, BatchStatisticsNorm
 from haiku_nets._conv import Conv2D
 from haiku_nets._conv_transpose import Conv2DTranspose
 from haiku_nets._lowering import Lowering, conv_lowering
@@ -7,6 +8,8 @@ from haiku_nets._parameters import ParameterRow, count_parameters, parameter_tab
 from haiku_nets._reference import ReferenceDiscriminator, ReferenceGenerator
 
 __all__ = [
+    "BatchNormGenerator",
+    "BatchStatisticsNorm",
     "Conv2D",
     "Conv2DTranspose",
     "Lowering",

@@ -56,12 +56,7 @@ class ReferenceGenerator(hk.Module):
         Raises:
           ValueError: if the latents have another shape.
         """
-        if latents.ndim != 2 or latents.shape[1] != _LATENT:
-            raise ValueError(
-                f"ReferenceGenerator found latents of shape {latents.shape}, wanted "
-                f"(batch, {_LATENT}): draw them with "
-                f"jax.random.normal(key, (batch, {_LATENT}))."
-            )
+        check_latents(type(self).__name__, latents)
         x = hk.Linear(7 * 7 * 64)(latents)
         x = x.reshape(-1, 7, 7, 64)
         for channels in (32, 1):
@@ -121,3 +116,20 @@ class ReferenceDiscriminator(hk.Module):
             x = Conv2D(channels, kernel_shape=5, stride=stride)(x)
             x = jax.nn.leaky_relu(x, negative_slope=0.2)
         return hk.Linear(2)(hk.Flatten()(x))
+
+
+def check_latents(generator: str, latents: jax.Array) -> None:
+    """Checks what a generator is given.
+
+    Args:
+      generator: its class's name, for the message.
+      latents: wanted of shape [batch, 20].
+
+    Raises:
+      ValueError: if the latents have another shape.
+    """
+    if latents.ndim != 2 or latents.shape[1] != _LATENT:
+        raise ValueError(
+            f"{generator} found latents of shape {latents.shape}, wanted (batch, "
+            f"{_LATENT}): draw them with jax.random.normal(key, (batch, {_LATENT}))."
+        )
