@@ -318,8 +318,7 @@ class Dataset:
     def shuffle(self, *, seed: int) -> "Dataset":
         """Puts the rows into another order, as a view.
 
-        `Loader(..., shuffle=True)` needs no memory for it and gives another order each
-        epoch; this is for looking at a few rows, or for splitting.
+        For training, `Loader(..., shuffle=True)` gives another order each epoch.
 
         Args:
           seed: the same seed gives the same order.
