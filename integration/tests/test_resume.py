@@ -16,7 +16,10 @@ from mnist_gan import _game
 from mnist_gan._checkpoints import Checkpoints
 from mnist_gan._recipes import RECIPES
 
-OPTIONS = ["--steps", "200", "--batch-size", "8", "--seed", "5", "--devices", "1"]
+OPTIONS = [
+    *("--recipe", "reference", "--steps", "200", "--batch-size", "8"),
+    *("--seed", "5", "--devices", "1"),
+]
 
 
 def start(*arguments):
@@ -92,8 +95,7 @@ def test_a_run_killed_and_resumed_has_the_same_bits(uninterrupted, tmp_path):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_saves_and_says_how_to_go_on(tmp_path, number):
     out = tmp_path / "run"
-    arguments = ["--steps", "5000", "--batch-size", "8", "--out", out]
-    process = start(*arguments, "--devices", "1")
+    process = start(*OPTIONS, "--steps", "5000", "--out", out)
     line = ""
     while "step 1 of" not in line:
         line = process.stdout.readline()

@@ -87,7 +87,9 @@ def _parser() -> argparse.ArgumentParser:
         "--batch-size", type=_positive, metavar="N", help="digits a step, all devices"
     )
     train.add_argument("--seed", type=_seed, metavar="N", help="default: 0")
-    train.add_argument("--recipe", metavar="NAME", help="default: reference")
+    train.add_argument(
+        "--recipe", metavar="NAME", help="fast (the default) or reference"
+    )
     train.add_argument(
         "--resume", action="store_true", help="go on with the run in --out"
     )
