@@ -58,4 +58,9 @@ def derivatives():
             "forward": jax.jvp(net.apply, (params, x), direction)[1],
         }
 
-    return jax.jit(of, static_argnums=0)
+    # Compiling is most of what these tests take, and nothing here is run twice.
+    return jax.jit(
+        of,
+        static_argnums=0,
+        compiler_options={"xla_backend_optimization_level": 0},
+    )

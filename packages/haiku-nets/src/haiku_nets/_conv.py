@@ -22,9 +22,9 @@ class Conv2D(hk.Conv2D):
 
     Parameters, their names and initial values are Haiku's, and so are the results, to
     float32 rounding. Use it wherever a convolutional net is trained or tested on CPUs;
-    on GPU and TPU it is Haiku's own. `conv_lowering` says which form a layer takes:
-    NCHW, dilation (`rate`) and groups are left to Haiku on every platform. A mesh of
-    explicit axes may shard the batch and nothing else, as with Haiku's.
+    on GPU and TPU it is Haiku's own convolution. `conv_lowering` says which form a
+    layer takes: NCHW, dilation (`rate`) and groups are left to Haiku on every platform.
+    A mesh of explicit axes may shard the batch and nothing else, as with Haiku's.
 
     It is a subclass of Haiku's, so whatever looks for that class finds this one. The
     default name is the same, `conv2_d`.

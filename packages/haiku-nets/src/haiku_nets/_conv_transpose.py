@@ -22,10 +22,10 @@ class Conv2DTranspose(hk.Conv2DTranspose):
     Parameters, their names and initial values are Haiku's, and so are the results, to
     float32 rounding. On the CPU the output is computed as stride x stride smaller
     images by one convolution and interleaved, so that nothing is multiplied by the
-    zeros between the inputs; on GPU and TPU it is Haiku's own. `conv_lowering` says
-    which form a layer takes: NCHW is left to Haiku on every platform, and so is
-    `output_shape`. A mesh of explicit axes may shard the batch and nothing else, as
-    with Haiku's.
+    zeros between the inputs; on GPU and TPU it is a native convolution.
+    `conv_lowering` says which form a layer takes: NCHW is left to Haiku on every
+    platform, and so is `output_shape`. A mesh of explicit axes may shard the batch and
+    nothing else, as with Haiku's.
 
     It is a subclass of Haiku's, so whatever looks for that class finds this one. The
     default name is the same, `conv2_d_transpose`.

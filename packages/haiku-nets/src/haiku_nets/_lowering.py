@@ -36,7 +36,7 @@ def conv_lowering(
 
     Returns:
       `"canonical"` on the CPU for what has a canonical form, which is NHWC without
-      dilation and groups; `"native"`, Haiku's own code, for everything else.
+      dilation and groups; `"native"` for everything else.
 
     Example:
       >>> conv_lowering(platform="cpu")
