@@ -103,7 +103,7 @@ class BatchNormGenerator(hk.Module):
         Raises:
           ValueError: if the latents have another shape.
         """
-        check_latents(type(self).__name__, latents)
+        check_latents("BatchNormGenerator", latents)
         x = hk.Linear(7 * 7 * 64, with_bias=False)(latents)
         x = jax.nn.relu(BatchStatisticsNorm()(x.reshape(-1, 7, 7, 64)))
         x = Conv2DTranspose(32, kernel_shape=5, stride=2, with_bias=False)(x)

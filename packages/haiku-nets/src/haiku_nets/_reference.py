@@ -56,7 +56,7 @@ class ReferenceGenerator(hk.Module):
         Raises:
           ValueError: if the latents have another shape.
         """
-        check_latents(type(self).__name__, latents)
+        check_latents("ReferenceGenerator", latents)
         x = hk.Linear(7 * 7 * 64)(latents)
         x = x.reshape(-1, 7, 7, 64)
         for channels in (32, 1):
