@@ -194,7 +194,9 @@ def train(session: nox.Session) -> None:
     session.chdir(session.invoked_from)
     # Ctrl-C reaches the run too, which needs a moment to save.
     patience = {"interrupt_timeout": 60, "terminate_timeout": 60}
-    session.run("mnist-gan", "train", *session.posargs, **patience)
+    typed = f"{os.environ.get('QUIVER_TYPED', 'nox -s')} train --"
+    run = ["mnist-gan", "train", *session.posargs]
+    session.run(*run, env={"MNIST_GAN_TYPED": typed}, **patience)
 
 
 @nox.session(python=NEWEST)

@@ -94,7 +94,7 @@ def run(arguments: list, folder: Path) -> int:
     if not arguments[0].startswith("-"):
         arguments = ["-s", *arguments]
     say("nox " + " ".join(arguments))
-    environment = dict(os.environ, MNIST_GAN_TYPED="python3 tools/run.py train --")
+    environment = dict(os.environ, QUIVER_TYPED="python3 tools/run.py")
     environment["PATH"] = os.pathsep.join(
         [str(folder / "bin"), os.environ.get("PATH", os.defpath)]
     )
