@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from arrow_jax._take import take_rows
+
 Index = range | np.ndarray
 
 _Chunk = TypeVar("_Chunk")
@@ -32,13 +34,21 @@ def merge_small(arrays: Sequence[pa.Array]) -> list[pa.Array]:
     runs: list[list[pa.Array]] = [[]]
     size = 0
     for array in [a for a in arrays if len(a)] or arrays[:1]:
-        small = array.nbytes < _SMALL
-        if runs[-1] and (not small or size + array.nbytes > _MERGED):
+        n_bytes = _size(array)
+        small = n_bytes < _SMALL
+        if runs[-1] and (not small or size + n_bytes > _MERGED):
             runs.append([])
             size = 0
         runs[-1].append(array)
-        size += array.nbytes if small else _MERGED
+        size += n_bytes if small else _MERGED
     return [run[0] if len(run) == 1 else pa.concat_arrays(run) for run in runs]
+
+
+def _size(array: pa.Array) -> int:
+    try:
+        return array.nbytes
+    except pa.ArrowTypeError:  # older releases don't know it for views
+        return array.get_total_buffer_size()
 
 
 def chunk_starts(arrays: Sequence[Any]) -> np.ndarray:
@@ -148,7 +158,7 @@ class Kept:
 
 
 def _pick(array: pa.Array, rows: slice | np.ndarray) -> pa.Array:
-    return array[rows] if isinstance(rows, slice) else array.take(pa.array(rows))
+    return array[rows] if isinstance(rows, slice) else take_rows(array, rows)
 
 
 def _join(arrays: list[pa.Array]) -> pa.Array:

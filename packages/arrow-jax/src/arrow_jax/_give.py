@@ -53,7 +53,7 @@ def _table(source: Source, names: list[str], rows: Index) -> pa.Table:
     table = source.table.select(names)
     if isinstance(rows, range):
         return table.slice(rows.start, len(rows))
-    arrays = [source.kept((name,)).gather(rows) for name in names]
+    arrays = [source.stored(name).gather(rows) for name in names]
     return pa.table(arrays, schema=table.schema)
 
 

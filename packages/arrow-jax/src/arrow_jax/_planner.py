@@ -15,6 +15,7 @@ from arrow_jax._errors import ArrowJaxError
 from arrow_jax._features import ClassLabel, Image, List
 from arrow_jax._image_plan import ImagePlan
 from arrow_jax._number_plan import NumberPlan
+from arrow_jax._plain import plain_type
 from arrow_jax._plan import Options, Plan
 from arrow_jax._source import Source, unsupported
 from arrow_jax._split import has_struct, split_type
@@ -57,7 +58,7 @@ def plan_columns(
         name: plan_column(
             source,
             (name,),
-            source.table.schema.field(name).type,
+            plain_type(source.table.schema.field(name).type),
             source.features[name],
             Options(x64, by_column.get(name, "error")),
         )
@@ -77,7 +78,7 @@ def plan_column(
     Args:
       source: of the rows.
       path: column, then fields.
-      type_: the Arrow type at that path.
+      type_: the plain Arrow type at that path.
       feature: the feature there.
       options: what the user chose.
 

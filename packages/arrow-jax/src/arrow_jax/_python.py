@@ -28,7 +28,7 @@ def python_column(source: Source, name: str, rows: Index) -> list[Any]:
     Raises:
       DecodeError: if an image is none.
     """
-    array = source.kept((name,)).gather(rows)
+    array = source.stored(name).gather(rows)
     if isinstance(source.features[name], Image):
         return _images(source, name, array, rows)
     if isinstance(array.type, pa.FixedShapeTensorType):

@@ -19,6 +19,7 @@ from arrow_jax._column import Column, prepare
 from arrow_jax._errors import ArrowJaxError, UnsupportedTypeError
 from arrow_jax._features import Dictionary, Features
 from arrow_jax._metadata import read_features
+from arrow_jax._plain import plain
 from arrow_jax._split import split
 
 
@@ -117,8 +118,19 @@ class Source:
                 self._facts[key] = find()
             return self._facts[key]
 
+    def stored(self, name: str) -> Kept:
+        """A column as it is stored.
+
+        Args:
+          name: the column's.
+
+        Returns:
+          The column, of the type that the table has.
+        """
+        return self.fact(("stored", name), lambda: Kept.of(self._chunks(name)))
+
     def kept(self, path: tuple[str, ...]) -> Kept:
-        """A column, or a field of a struct column, as Arrow.
+        """A column, or a field of a struct column, as Arrow of a plain layout.
 
         Args:
           path: column, then the fields that lead to it.
@@ -154,11 +166,14 @@ class Source:
         )
 
     def _arrays(self, path: tuple[str, ...]) -> list[pa.Array]:
-        column = self.table.column(path[0])
-        arrays = column.chunks or [pa.array([], column.type)]
+        arrays = [plain(a) for a in self._chunks(path[0])]
         for name in path[1:]:
             arrays = [split(a)[name] for a in arrays]
         return arrays
+
+    def _chunks(self, name: str) -> list[pa.Array]:
+        column = self.table.column(name)
+        return column.chunks or [pa.nulls(0, column.type)]
 
 
 def unsupported(name: str, type_: Any) -> UnsupportedTypeError:
