@@ -36,7 +36,8 @@ def test_ci_runs_the_command_for_tests_that_the_readme_has():
 def test_the_readme_has_an_install_line_for_every_package(package):
     url = f"git+$REPO#subdirectory=packages/{package.name}"
     assert url in (ROOT / "README.md").read_text()
-    own = re.findall(r"^pip install .*$", (package / "README.md").read_text(), re.MULTILINE)
+    readme = (package / "README.md").read_text()
+    own = re.findall(r"^pip install .*$", readme, re.MULTILINE)
     assert own, "the package's README has no line that starts with: pip install"
     assert url in own[0]
 
