@@ -10,7 +10,7 @@ import numpy as np
 from arrow_jax._chunks import Index
 from arrow_jax._encode import to_arrow
 from arrow_jax._features import Features
-from arrow_jax._format import PYTHON, Format, check_columns, make_format
+from arrow_jax._format import PYTHON, Format, check_columns, make_format, summary
 from arrow_jax._give import give
 from arrow_jax._number_plan import NumberPlan
 from arrow_jax._permutation import permute
@@ -18,7 +18,7 @@ from arrow_jax._plan import Plan
 from arrow_jax._planner import plan_columns
 from arrow_jax._rows import check_batch_size, compose, resolve
 from arrow_jax._source import Source
-from arrow_jax._table import as_table
+from arrow_jax._table import as_table, with_features
 from arrow_jax._verbs import kept_rows, mapped
 
 
@@ -78,27 +78,32 @@ class Dataset:
         return cls.of_source(Source.of(to_arrow(mapping, features), features))
 
     @classmethod
-    def from_arrow(cls, data: Any) -> "Dataset":
+    def from_arrow(
+        cls, data: Any, features: Mapping[str, Any] | None = None
+    ) -> "Dataset":
         """Makes a dataset of Arrow data; nothing is copied.
 
         Args:
           data: a `pyarrow` Table, RecordBatch or RecordBatchReader, a Hugging Face
             Dataset, or any object with `__arrow_c_stream__` or `__arrow_c_array__`,
             such as a polars or pandas frame.
+          features: what some of the columns are; one that is stored as something else
+            is cast, such as decimals to `Value("float32")`.
 
         Returns:
           The dataset.
 
         Raises:
           UnsupportedTypeError: if the object is none of these.
-          ArrowJaxError: if two columns have one name.
+          ArrowJaxError: if two columns have one name, or one can't be cast.
 
         Example:
           >>> import pyarrow as pa
           >>> len(Dataset.from_arrow(pa.table({"x": [1, 2, 3]})))
           3
         """
-        return cls.of_source(Source.of(as_table(data)))
+        table = with_features(as_table(data), features or {})
+        return cls.of_source(Source.of(table, features))
 
     @classmethod
     def of_source(cls, source: Source, rows: Index | None = None) -> "Dataset":
@@ -389,12 +394,4 @@ class Dataset:
         return mapped(self, function, batch_size, features)
 
     def __repr__(self) -> str:
-        kind = self.format.kind or "Python objects"
-        where = f" on {self.format.device}" if self.format.device else ""
-        width = max(map(len, self.column_names), default=0)
-        lines = [f"Dataset of {len(self):,} rows, given as {kind}{where}"]
-        for name, feature in self.features.items():
-            text = repr(feature)
-            text = text if len(text) <= 60 else f"{text[:57]}..."
-            lines.append(f"  {name:{width}}  {text}")
-        return "\n".join(lines)
+        return summary(len(self), self.features, self.format)

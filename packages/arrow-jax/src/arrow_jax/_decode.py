@@ -49,6 +49,18 @@ def is_objects(type_: pa.DataType) -> bool:
     """
     while is_list(type_):
         type_ = type_.value_type
+    return is_bytes(type_)
+
+
+def is_bytes(type_: pa.DataType) -> bool:
+    """Whether a type is a string or binary.
+
+    Args:
+      type_: a plain Arrow type.
+
+    Returns:
+      True if it is.
+    """
     return any(test(type_) for test in _BYTES)
 
 

@@ -12,6 +12,7 @@ import jax
 import numpy as np
 import pyarrow as pa
 
+from arrow_jax._cast import BadRowError, cast_array
 from arrow_jax._containers import Masked, Ragged
 from arrow_jax._errors import ArrowJaxError, NarrowingError, ShapeError
 from arrow_jax._features import (
@@ -20,11 +21,18 @@ from arrow_jax._features import (
     Array4D,
     Array5D,
     ClassLabel,
+    Days,
     Image,
     List,
     Value,
 )
 from arrow_jax._png import encode_images
+
+_STORED = {
+    ClassLabel: pa.int64(),
+    Days: pa.list_(pa.int32(), 2),
+    Image: pa.struct({"bytes": pa.binary(), "path": pa.string()}),
+}
 
 
 def to_arrow(tree: Mapping[str, Any], features: Mapping[str, Any] | None = None) -> Any:
@@ -54,7 +62,7 @@ def to_arrow(tree: Mapping[str, Any], features: Mapping[str, Any] | None = None)
         raise ArrowJaxError(
             f"the features name the column {unknown[0]!r}; there are {list(tree)}"
         )
-    arrays = {n: encode_column(n, v, features.get(n)) for n, v in tree.items()}
+    arrays = {n: encode_chunks(n, v, features.get(n)) for n, v in tree.items()}
     rows = {name: len(array) for name, array in arrays.items()}
     for name, n in rows.items():
         first = next(iter(rows))
@@ -66,13 +74,39 @@ def to_arrow(tree: Mapping[str, Any], features: Mapping[str, Any] | None = None)
     return pa.table(arrays)
 
 
-def encode_column(name: str, values: Any, feature: Any = None) -> pa.Array:
+def encode_chunks(name: str, values: Any, feature: Any = None) -> Any:
+    """Makes an Arrow column; one that comes in chunks stays in chunks.
+
+    Args:
+      name: the column's, for errors.
+      values: see `to_arrow`.
+      feature: what it is, or None to go by the values.
+
+    Returns:
+      An array, or a chunked array of a chunked one.
+
+    Raises:
+      ArrowJaxError: as `encode_column`.
+    """
+    if not isinstance(values, pa.ChunkedArray):
+        return encode_column(name, values, feature)
+    at, chunks = 0, []
+    for chunk in values.chunks or [pa.nulls(0, values.type)]:
+        chunks.append(encode_column(name, chunk, feature, first_row=at))
+        at += len(chunk)
+    return pa.chunked_array(chunks)
+
+
+def encode_column(
+    name: str, values: Any, feature: Any = None, *, first_row: int = 0
+) -> pa.Array:
     """Makes an Arrow array of one column.
 
     Args:
       name: the column's, for errors.
       values: see `to_arrow`.
       feature: what it is, or None to go by the values.
+      first_row: number of the first row, for errors.
 
     Returns:
       The array.
@@ -84,6 +118,11 @@ def encode_column(name: str, values: Any, feature: Any = None) -> pa.Array:
         return _encode(name, values, feature)
     except ArrowJaxError:
         raise
+    except BadRowError as error:
+        raise NarrowingError(
+            f"column {name!r}, row {first_row + error.row}: can't become {feature!r}: "
+            f"{error.said}. Ask for a type that holds it, or correct the data"
+        ) from error
     except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
         kind = NarrowingError if _is_overflow(error) else ArrowJaxError
         wanted = "an Arrow column" if feature is None else repr(feature)
@@ -243,7 +282,7 @@ def _encode_labels(name: str, values: Any, feature: ClassLabel) -> pa.Array:
 def _as_type(values: Any, feature: Any) -> pa.Array:
     type_ = arrow_type(feature)
     if isinstance(values, pa.Array):
-        return values.cast(type_)
+        return cast_array(values, feature, type_)
     if isinstance(values, np.ndarray):
         if values.dtype != object and all(values.shape[1:]):
             return _nest(values).cast(type_)
@@ -284,15 +323,13 @@ def arrow_type(feature: Any) -> pa.DataType:
     Raises:
       ArrowJaxError: if Arrow has no type of that name.
     """
+    if type(feature) in _STORED:
+        return _STORED[type(feature)]
     match feature:
         case Value(dtype):
             return _named(dtype)
         case List(inner, length):
             return pa.list_(arrow_type(inner), length)
-        case ClassLabel():
-            return pa.int64()
-        case Image():
-            return pa.struct({"bytes": pa.binary(), "path": pa.string()})
         case Array2D() | Array3D() | Array4D() | Array5D():
             type_ = _named(feature.dtype)
             for _ in feature.shape:
@@ -302,7 +339,7 @@ def arrow_type(feature: Any) -> pa.DataType:
             return pa.struct({k: arrow_type(v) for k, v in feature.items()})
     raise ArrowJaxError(
         f"{feature!r} is no feature: use Value, List, ClassLabel, Array2D to Array5D, "
-        "Image, or a dict of them"
+        "Days, Image, or a dict of them"
     )
 
 

@@ -211,6 +211,40 @@ class Array5D(_ArrayND):
 
 
 @dataclass(frozen=True)
+class Days:
+    """A time as two int32, for 64-bit times where `jax_enable_x64` is off.
+
+    The first counts whole days since 1970 (of a duration, whole days), the second what
+    remains of the day; what is finer than its unit is dropped. Times with a zone count
+    in UTC. Asked for with `Dataset.from_arrow(data, features={...})`.
+
+    Attributes:
+      unit: of what remains, "s" or "ms"; no finer one fits int32.
+
+    Raises:
+      ArrowJaxError: if the unit is another.
+
+    Example:
+      >>> import datetime as dt
+      >>> import pyarrow as pa
+      >>> from arrow_jax import Dataset
+      >>> table = pa.table({"at": [dt.datetime(1970, 1, 3, 0, 0, 5)]})
+      >>> ds = Dataset.from_arrow(table, {"at": Days("ms")}).with_format("jax")
+      >>> ds[0]["at"]
+      Array([   2, 5000], dtype=int32)
+    """
+
+    unit: str
+
+    def __post_init__(self) -> None:
+        if self.unit not in ("s", "ms"):
+            raise ArrowJaxError(
+                f'Days({self.unit!r}): wanted "s" or "ms"; of a finer unit a day '
+                "has more than 2**31"
+            )
+
+
+@dataclass(frozen=True)
 class Image:
     """A compressed image in each row, decoded on access.
 

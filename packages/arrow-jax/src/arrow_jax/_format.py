@@ -1,5 +1,6 @@
 """What a dataset gives when it is asked for rows."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,6 +71,28 @@ def make_format(
         nulls=nulls,
         x64=kind != "jax" or bool(jax.config.jax_enable_x64),
     )
+
+
+def summary(n_rows: int, features: Mapping[str, Any], form: Format) -> str:
+    """Says what a dataset is, one line a column.
+
+    Args:
+      n_rows: how many rows.
+      features: of its columns.
+      form: its format.
+
+    Returns:
+      Lines for `repr`.
+    """
+    where = f" on {form.device}" if form.device else ""
+    kind = form.kind or "Python objects"
+    width = max(map(len, features), default=0)
+    lines = [f"Dataset of {n_rows:,} rows, given as {kind}{where}"]
+    for name, feature in features.items():
+        text = repr(feature)
+        text = text if len(text) <= 60 else f"{text[:57]}..."
+        lines.append(f"  {name:{width}}  {text}")
+    return "\n".join(lines)
 
 
 def check_columns(wanted: tuple[str, ...], known: list[str]) -> None:

@@ -146,7 +146,12 @@ class NumberPlan:
         if not len(bad):
             return
         value = outside_value(node, low, high)
-        coarser = ", cast to a coarser unit" if self.unit else ", cast the column"
+        coarser = (
+            f", ask for two int32: Dataset.from_arrow(table, features={{{self.name!r}: "
+            'Days("ms")})'
+            if self.unit
+            else ", cast the column"
+        )
         raise NarrowingError(
             f"column {self.name!r}, {self.source.words(int(rows[bad[0]]))}: {value} "
             f"({self.unit or self.stored}) does not fit {self.dtype}, which jax uses "

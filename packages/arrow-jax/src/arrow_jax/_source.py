@@ -186,9 +186,12 @@ def unsupported(name: str, type_: Any) -> UnsupportedTypeError:
     Returns:
       The error, with ways out.
     """
+    wanted = '"float32"' if "decimal" in str(type_) else '"int32"'
+    ask = f"Dataset.from_arrow(table, features={{{name!r}: Value({wanted})}})"
+    castable = any(word in str(type_) for word in ("decimal", "null"))
     return UnsupportedTypeError(
-        f"column {name!r} has type {type_}, which has no array to become. Leave it out "
-        "with with_format(..., columns=[...]), cast it before "
-        "(table.set_column(..., column.cast(...))), or read it with "
+        f"column {name!r} has type {type_}, which has no array to become. "
+        f"{f'Say what it shall be: {ask}, or leave' if castable else 'Leave'} it out "
+        "with with_format(..., columns=[...]), or read it with "
         'with_format("arrow")'
     )

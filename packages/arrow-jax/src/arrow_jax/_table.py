@@ -1,10 +1,39 @@
 """Anything that speaks Arrow, as a table."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
 
-from arrow_jax._errors import UnsupportedTypeError
+from arrow_jax._encode import encode_chunks
+from arrow_jax._errors import ArrowJaxError, UnsupportedTypeError
+from arrow_jax._metadata import feature_of
+
+
+def with_features(table: pa.Table, features: Mapping[str, Any]) -> pa.Table:
+    """Brings the columns of a table to their features.
+
+    Args:
+      table: the columns.
+      features: what some of them shall be.
+
+    Returns:
+      The table; columns that are that already are not touched.
+
+    Raises:
+      ArrowJaxError: if a column is not there, or can't be that.
+    """
+    names = table.column_names
+    for name, feature in features.items():
+        if name not in names:
+            raise ArrowJaxError(
+                f"the features name the column {name!r}; there are {names}"
+            )
+        at = names.index(name)
+        if feature_of(table.schema.field(at).type, feature) != feature:
+            made = encode_chunks(name, table.column(at), feature)
+            table = table.set_column(at, pa.field(name, made.type), made)
+    return table
 
 
 def as_table(data: Any) -> pa.Table:

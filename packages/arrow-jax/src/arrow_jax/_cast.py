@@ -1,0 +1,95 @@
+"""Columns as something else than they are stored as, because a feature asks for it.
+
+Where a column's own type has no array to become, or not the one that is wanted, a
+feature says which: a decimal as `Value("float32")`, bytes as `List(Value("uint8"))`, a
+time as `Days("ms")`. Nothing here loops over rows or joins chunks.
+"""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from arrow_jax._decode import is_bytes, is_temporal
+from arrow_jax._errors import ArrowJaxError
+from arrow_jax._features import Days, List, Value
+from arrow_jax._plain import as_bytes, plain
+
+_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+
+
+class BadRowError(ValueError):
+    """A row that can't become what was asked for; its column is not known here.
+
+    Args:
+      row: in the array at hand.
+      said: what is wrong with it.
+    """
+
+    def __init__(self, row: int, said: str) -> None:
+        super().__init__(said)
+        self.row = row
+        self.said = said
+
+
+def cast_array(array: pa.Array, feature: Any, target: pa.DataType) -> pa.Array:
+    """Brings an array to a feature.
+
+    Args:
+      array: any Arrow array.
+      feature: what it shall be.
+      target: the Arrow type that stores the feature.
+
+    Returns:
+      An array of as many rows, null where it was.
+
+    Raises:
+      BadRowError: if a value does not fit, with the first row.
+      pyarrow.ArrowException: if Arrow knows no such conversion.
+    """
+    array = plain(array)
+    if isinstance(feature, Days):
+        return _split_days(array, feature)
+    is_uint8 = isinstance(feature, List) and feature.feature == Value("uint8")
+    if is_uint8 and is_bytes(array.type):
+        return as_bytes(array).cast(target)
+    try:
+        return array.cast(target)
+    except pa.ArrowInvalid as error:
+        row = _first_bad(array, target)
+        raise BadRowError(row, f"{array[row].as_py()!r}: {error}") from error
+
+
+def _first_bad(array: pa.Array, target: pa.DataType) -> int:
+    """Finds the first row that can't be cast, by halves."""
+    low, high = 0, len(array)
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            array[low:middle].cast(target)
+            low = middle
+        except pa.ArrowInvalid:
+            high = middle
+    return low
+
+
+def _split_days(array: pa.Array, feature: Days) -> pa.Array:
+    type_ = array.type
+    if not is_temporal(type_) or pa.types.is_date32(type_):
+        raise ArrowJaxError(
+            f"{feature} splits timestamps, durations, times and date64, this is {type_}"
+        )
+    unit = "ms" if pa.types.is_date64(type_) else type_.unit
+    mask = np.asarray(array.is_null())
+    integers = np.asarray(array.cast(pa.int64()).fill_null(0))
+    days, rest = np.divmod(integers, _DAY[unit])
+    per, own = _DAY[feature.unit], _DAY[unit]
+    rest = rest * (per // own) if per >= own else rest // (own // per)
+    outside = np.flatnonzero((days < -(2**31)) | (days >= 2**31))
+    if len(outside):
+        row = int(outside[0])
+        raise BadRowError(row, f"day {days[row]} does not fit int32")
+    pairs = np.stack([days, rest], axis=1).astype(np.int32)
+    return pa.FixedSizeListArray.from_arrays(
+        pa.array(pairs.reshape(-1)), 2, mask=pa.array(mask)
+    )
