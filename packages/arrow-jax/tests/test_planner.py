@@ -3,10 +3,11 @@
 import jax
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arrow_jax import Dataset, Masked
+from arrow_jax import Dataset, Masked, NarrowingError, NullsError
 
 number = {
     pa.int8(): st.integers(-128, 127),
@@ -87,3 +88,17 @@ def test_the_spec_of_a_row_is_true_where_no_axis_is_ragged(column, data):
         return
     got = jax.tree.map(lambda a: (a.shape, a.dtype), ds[0]["c"])
     assert got == jax.tree.map(lambda s: (s.shape, s.dtype), ds.spec["c"])
+
+
+def test_times_inside_of_structs_are_checked_when_the_format_is_set():
+    far = pa.array([2**40], pa.timestamp("ms"))
+    table = pa.table({"c": pa.StructArray.from_arrays([far], ["at"])})
+    with pytest.raises(NarrowingError, match=r"column 'c\.at', row 0"):
+        Dataset.from_arrow(table).with_format("jax")
+
+
+def test_a_null_time_raises_at_its_first_use_like_every_other_null():
+    ds = Dataset.from_arrow(pa.table({"c": pa.array([1, None], pa.date32())}))
+    assert ds.with_format("jax").take(1)["c"].tolist() == [1]
+    with pytest.raises(NullsError, match="column 'c', row 1"):
+        ds.with_format("jax")["c"]

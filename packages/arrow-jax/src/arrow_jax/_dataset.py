@@ -12,10 +12,9 @@ from arrow_jax._encode import to_arrow
 from arrow_jax._features import Features
 from arrow_jax._format import PYTHON, Format, check_columns, make_format, summary
 from arrow_jax._give import give
-from arrow_jax._number_plan import NumberPlan
 from arrow_jax._permutation import permute
 from arrow_jax._plan import Plan
-from arrow_jax._planner import plan_columns
+from arrow_jax._planner import check_times, plan_columns
 from arrow_jax._rows import check_batch_size, compose, resolve
 from arrow_jax._source import Source
 from arrow_jax._table import as_table, with_features
@@ -198,8 +197,7 @@ class Dataset:
         # Types that can't be arrays are refused now, not at the third batch.
         if self._formats_arrays:
             for plan in self._plans.values():
-                if isinstance(plan, NumberPlan) and plan.unit:
-                    plan.check(self.rows)
+                check_times(plan, self.rows)
 
     @property
     def _formats_arrays(self) -> bool:

@@ -116,8 +116,7 @@ class NumberPlan:
         """Raises for nulls that were not allowed and numbers that do not fit."""
         if self._forbids_nulls and self._masked:
             self._raise_null(rows)
-        if self.dtype != self.stored:
-            self._check_range(rows)
+        self.check_range(rows)
 
     def _raise_null(self, rows: Index) -> None:
         bad = np.flatnonzero(null_rows(self.column.gather(rows)))
@@ -136,7 +135,10 @@ class NumberPlan:
             f"fill value: nulls=0"
         )
 
-    def _check_range(self, rows: Index) -> None:
+    def check_range(self, rows: Index) -> None:
+        """Raises for numbers that do not fit."""
+        if self.dtype == self.stored:
+            return
         low, high = _range(self.dtype)
         least, greatest = self.column.limits
         if least >= low and greatest <= high:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from arrow_jax._chunks import Index
 from arrow_jax._decode import is_objects, is_temporal, number_dtype
 from arrow_jax._errors import ArrowJaxError
 from arrow_jax._features import ClassLabel, Image, List
@@ -116,6 +117,23 @@ def plan_column(
         options=options,
         unit=str(type_) if is_temporal(type_) else "",
     )
+
+
+def check_times(plan: Plan, rows: Index) -> None:
+    """Raises for times that do not fit 32 bits, which is said when the format is set.
+
+    Args:
+      plan: of any column.
+      rows: of its source.
+
+    Raises:
+      NarrowingError: if a time does not fit; names the first row.
+    """
+    if isinstance(plan, StructPlan):
+        for inner in plan.plans.values():
+            check_times(inner, rows)
+    elif isinstance(plan, NumberPlan) and plan.unit:
+        plan.check_range(rows)
 
 
 def _inside(feature: Any, field: str) -> Any:
