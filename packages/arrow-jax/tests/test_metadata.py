@@ -10,7 +10,6 @@ from arrow_jax import (
     Features,
     Image,
     List,
-    ManifestError,
     Value,
 )
 from arrow_jax._metadata import read_features, write_features
@@ -89,8 +88,18 @@ def test_the_arrow_type_wins_over_what_does_not_fit_or_is_unknown():
         b'{"info": {"features": {"a": {"_type": "ClassLabel", "names": ["x", "x"]}}}}',
     ],
 )
-def test_broken_metadata_say_how_to_go_on_without(said):
+def test_broken_metadata_are_left_out_with_a_warning(said):
     table = pa.table({"a": [1]}).replace_schema_metadata({"huggingface": said})
-    with pytest.raises(ManifestError, match=r"replace_schema_metadata\(None\)"):
-        Dataset.from_arrow(table)
-    assert Dataset.from_arrow(table.replace_schema_metadata(None))["a"] == [1]
+    with pytest.warns(
+        UserWarning, match=r"'huggingface' metadata.* left out.*features"
+    ):
+        ds = Dataset.from_arrow(table)
+    assert ds["a"] == [1]
+    assert ds.features == {"a": Value("int64")}
+
+
+def test_one_broken_column_leaves_the_others_what_they_are():
+    said = {"a": {"_type": "ClassLabel"}, "b": {"names": ["x"], "_type": "ClassLabel"}}
+    with pytest.warns(UserWarning, match="of column 'a'"):
+        found = read_features(schema({"a": pa.int64(), "b": pa.int64()}, said))
+    assert found == {"a": Value("int64"), "b": ClassLabel(["x"])}

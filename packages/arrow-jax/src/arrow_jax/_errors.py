@@ -84,7 +84,7 @@ class DecodeError(ArrowJaxError, ValueError):
 
 
 class ManifestError(ArrowJaxError, ValueError):
-    """A saved state or metadata that does not belong to the data at hand.
+    """A saved state that does not belong to the data at hand.
 
     Example:
       >>> from arrow_jax import Dataset, Loader

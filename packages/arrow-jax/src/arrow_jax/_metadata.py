@@ -2,17 +2,19 @@
 
 Only what Arrow's own types cannot say is believed: class names, images and declared
 shapes. A feature of another kind, or one that does not fit the column's Arrow type,
-gives way to the Arrow type, since the data are what is there. JSON that cannot be read
-raises: dropping it would quietly turn images into bytes and labels into numbers.
+gives way to the Arrow type, since the data are what is there. What cannot be read does
+so too, with a warning: another program's text must not make a file unreadable, but
+images that turn into bytes must not do so quietly.
 """
 
 import json
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
 
-from arrow_jax._errors import ArrowJaxError, ManifestError
+from arrow_jax._errors import ArrowJaxError
 from arrow_jax._features import (
     Array2D,
     Array3D,
@@ -45,16 +47,17 @@ def read_features(schema: pa.Schema) -> Features:
 
     Returns:
       One feature a column: what the metadata says where that fits, else what the
-      Arrow type says.
-
-    Raises:
-      ManifestError: if the metadata are not the JSON they should be.
+      Arrow type says. Warns of metadata that can't be read.
     """
     said = _read_json(schema.metadata or {})
-    try:
-        return Features({f.name: feature_of(f.type, said.get(f.name)) for f in schema})
-    except (KeyError, TypeError, ArrowJaxError) as error:
-        raise _unreadable(error) from error
+    found = {}
+    for field in schema:
+        try:
+            found[field.name] = feature_of(field.type, said.get(field.name))
+        except (KeyError, TypeError, AttributeError, ArrowJaxError) as error:
+            _warn(f" of column {field.name!r}", error)
+            found[field.name] = feature_of(field.type)
+    return Features(found)
 
 
 def write_features(features: Mapping[str, Any]) -> dict[bytes, bytes]:
@@ -172,16 +175,17 @@ def _read_json(metadata: Mapping[bytes, bytes]) -> dict[str, Any]:
         if not isinstance(said, dict):
             raise TypeError(f"the features are a {type(said).__name__}")  # noqa: TRY301
     except (ValueError, KeyError, TypeError) as error:
-        raise _unreadable(error) from error
+        _warn("", error)
+        return {}
     return said
 
 
-def _unreadable(error: Exception) -> ManifestError:
-    return ManifestError(
-        "the schema's 'huggingface' metadata could not be read: "
-        f"{type(error).__name__}: {error}. Wanted "
-        '{"info": {"features": {...}}}. To go on without them: '
-        "Dataset.from_arrow(table.replace_schema_metadata(None))"
+def _warn(where: str, error: Exception) -> None:
+    warnings.warn(
+        f"the schema's 'huggingface' metadata{where} could not be read and are left "
+        f"out ({type(error).__name__}: {error}): such columns are what their Arrow "
+        "types say. Say what they are with Dataset.from_arrow(table, features={...})",
+        stacklevel=2,
     )
 
 

@@ -64,7 +64,6 @@ class Source:
 
         Raises:
           ArrowJaxError: if two columns have one name.
-          ManifestError: if the schema's metadata can't be read.
         """
         names = table.column_names
         twice = sorted({n for n in names if names.count(n) > 1})
