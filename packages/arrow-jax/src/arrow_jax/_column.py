@@ -5,6 +5,7 @@ become NumPy, and the facts that hold for the whole column are settled. After th
 batch costs what it takes to copy its rows, however many chunks there are.
 """
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +16,8 @@ import pyarrow as pa
 
 from arrow_jax._chunks import Index, chunk_starts, gather, merge_small
 from arrow_jax._decode import decode
+from arrow_jax._errors import ShapeError
+from arrow_jax._facts import Facts, facts_of, with_masks
 from arrow_jax._metadata import is_list
 from arrow_jax._nodes import Lists, Node, join, pick
 from arrow_jax._settle import settle
@@ -88,6 +91,7 @@ def prepare(
     arrays: Sequence[pa.Array],
     *,
     declared: tuple[int | None, ...] = (),
+    said: Facts | None = None,
     words: Any = "row {}".format,
 ) -> Column:
     """Prepares a column of numbers, or of lists of them.
@@ -96,6 +100,7 @@ def prepare(
       name: the column's.
       arrays: its Arrow chunks, at least one; no structs.
       declared: sizes of the axes where a feature declares them.
+      said: what a file says is known; believed where these rows agree.
       words: row number -> how errors name that row.
 
     Returns:
@@ -109,12 +114,22 @@ def prepare(
         # Codes mean something within one dictionary; joining makes it one.
         arrays = [pa.concat_arrays(arrays)]
     starts = chunk_starts(arrays)
-    chunks = settle(
-        [decode(a) for a in arrays],
-        name=name,
-        declared=declared,
-        where=lambda chunk, row: words(int(starts[chunk]) + row),
-    )
+    decoded = [decode(a) for a in arrays]
+
+    def settled(sizes: tuple[int | None, ...]) -> list[Node]:
+        return settle(
+            decoded,
+            name=name,
+            declared=sizes,
+            where=lambda chunk, row: words(int(starts[chunk]) + row),
+        )
+
+    chunks = settled(declared)
+    if said and not declared and facts_of(chunks[0]) != said:
+        with contextlib.suppress(ShapeError):
+            tried = settled(said.axes)
+            if facts_of(tried[0]).axes == said.axes:
+                chunks = [with_masks(c, said.nulls) for c in tried]
     return Column(name, tuple(chunks), starts)
 
 

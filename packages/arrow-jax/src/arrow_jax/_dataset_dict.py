@@ -1,22 +1,26 @@
 """Datasets by split, such as "train" and "test"."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
+from arrow_jax._chunks import Index
 from arrow_jax._dataset import Dataset
 from arrow_jax._encode import to_arrow
 from arrow_jax._errors import ArrowJaxError
+from arrow_jax._facts import merge
+from arrow_jax._features import Dictionary
 from arrow_jax._source import Source
 
 
 class DatasetDict(dict[str, Dataset]):
     """A dict of datasets, most often the splits of one.
 
-    Splits made together, by `from_dict` or `read_parquet`, with the same columns lie in
-    one source: what is true for a column in one is true in all, so that a model traced
-    on "train" is not traced again on "test".
+    Splits with the same columns and features are laid into one source, which copies
+    nothing: what is true for a column in one is true in all, so that a model traced on
+    "train" is not traced again on "test".
 
     Args:
       splits: name -> dataset.
@@ -37,7 +41,7 @@ class DatasetDict(dict[str, Dataset]):
                     f"split {name!r} is a {type(split).__name__}, wanted a Dataset; "
                     "DatasetDict.from_dict takes columns"
                 )
-        super().__init__(splits)
+        super().__init__(_share(splits))
 
     @classmethod
     def from_dict(
@@ -90,22 +94,48 @@ def split_up(sources: Mapping[str, Source]) -> DatasetDict:
     Returns:
       One dataset a split.
     """
-    alike = len({(str(s.table.schema), s.folder) for s in sources.values()}) == 1
-    if not alike:
-        return DatasetDict({n: Dataset.of_source(s) for n, s in sources.items()})
-    first = next(iter(sources.values()))
+    return DatasetDict({n: Dataset.of_source(s) for n, s in sources.items()})
+
+
+def _share(splits: Mapping[str, Dataset]) -> dict[str, Dataset]:
+    """Lays the splits into one source, if they are several with the same columns."""
+    sources = {id(split.source): (n, split.source) for n, split in splits.items()}
+    if len(sources) < 2 or len({_kind(s) for _, s in sources.values()}) > 1:
+        return dict(splits)
     origins: list[tuple[int, str]] = []
-    bounds = {}
+    starts: dict[int, int] = {}
     start = 0
-    for name, source in sources.items():
+    for key, (name, source) in sources.items():
         for at, words in source.origins:
             origins.append((start + at, words or f" of split {name!r}"))
-        bounds[name] = range(start, start + len(source))
+        starts[key] = start
         start += len(source)
+    first = next(iter(splits.values())).source
     shared = Source.of(
-        pa.concat_tables([s.table for s in sources.values()]),
+        pa.concat_tables([s.table for _, s in sources.values()]),
         first.features,
         origins=tuple(origins),
         folder=first.folder,
+        said=merge(s.said for _, s in sources.values()),
     )
-    return DatasetDict({n: Dataset.of_source(shared, r) for n, r in bounds.items()})
+    return {
+        name: replace(split, source=shared, rows=_moved(split, starts))
+        for name, split in splits.items()
+    }
+
+
+def _kind(source: Source) -> tuple[str, str, Any]:
+    features = {
+        # The values of dictionaries are made one with those of the other splits.
+        name: replace(f, values=()) if isinstance(f, Dictionary) else f
+        for name, f in source.features.items()
+    }
+    schema = source.table.schema.remove_metadata()
+    return str(schema), repr(features), source.folder
+
+
+def _moved(split: Dataset, starts: Mapping[int, int]) -> Index:
+    start = starts[id(split.source)]
+    if isinstance(split.rows, range):
+        return range(split.rows.start + start, split.rows.stop + start)
+    return split.rows + start

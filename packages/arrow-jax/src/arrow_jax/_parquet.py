@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from arrow_jax._dataset import Dataset
 from arrow_jax._dataset_dict import split_up
 from arrow_jax._errors import ArrowJaxError, ShapeError
+from arrow_jax._facts import KEY, Facts, from_json, merge
 from arrow_jax._format import check_columns
 from arrow_jax._source import Source
 
@@ -57,7 +58,8 @@ def _read(paths: Any, columns: Sequence[str] | None, filters: Any) -> Source:
     files = [f for p in (paths if several else [paths]) for f in _expand(str(p))]
     if not files:
         raise ArrowJaxError("read_parquet got an empty list: name at least one file")
-    tables = [_read_file(f, columns, filters) for f in files]
+    found = [_read_file(f, columns, filters) for f in files]
+    tables = [table for table, _ in found]
     first = tables[0].schema
     for file, table in zip(files, tables, strict=True):
         if not table.schema.equals(first):
@@ -76,7 +78,8 @@ def _read(paths: Any, columns: Sequence[str] | None, filters: Any) -> Source:
         at += len(part)
     folders = {str(Path(f).parent) for f in files if not _is_address(f)}
     folder = Path(folders.pop()) if len(folders) == 1 else None
-    return Source.of(table, origins=tuple(starts), folder=folder)
+    said = merge(facts for _, facts in found)
+    return Source.of(table, origins=tuple(starts), folder=folder, said=said)
 
 
 def _is_address(path: str) -> bool:
@@ -160,19 +163,23 @@ def _opened(path: str) -> Generator[Any]:
         yield file
 
 
-def _read_file(path: str, columns: Sequence[str] | None, filters: Any) -> pa.Table:
+def _read_file(
+    path: str, columns: Sequence[str] | None, filters: Any
+) -> tuple[pa.Table, dict[str, Facts]]:
     try:
         with _opened(path) as file:
+            footer = pq.read_metadata(file)
+            if hasattr(file, "seek"):
+                file.seek(0)
             if columns is not None:
-                check_columns(tuple(columns), pq.read_schema(file).names)
-                if hasattr(file, "seek"):
-                    file.seek(0)
-            return pq.read_table(
+                check_columns(tuple(columns), footer.schema.to_arrow_schema().names)
+            table = pq.read_table(
                 file,
                 columns=None if columns is None else list(columns),
                 filters=filters,
                 partitioning=None,
             )
+            return table, from_json((footer.metadata or {}).get(KEY))
     except FileNotFoundError as error:
         raise FileNotFoundError(
             f"there is nothing at {path}. Check the address"

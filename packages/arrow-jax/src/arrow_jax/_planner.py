@@ -13,6 +13,7 @@ import pyarrow as pa
 from arrow_jax._chunks import Index
 from arrow_jax._decode import is_objects, is_temporal, number_dtype
 from arrow_jax._errors import ArrowJaxError
+from arrow_jax._facts import Facts, facts_of
 from arrow_jax._features import ClassLabel, Image, List
 from arrow_jax._image_plan import ImagePlan
 from arrow_jax._number_plan import NumberPlan
@@ -117,6 +118,32 @@ def plan_column(
         options=options,
         unit=str(type_) if is_temporal(type_) else "",
     )
+
+
+def column_facts(source: Source, name: str) -> dict[str, Facts]:
+    """Finds what is known about a column, for a file to keep.
+
+    Args:
+      source: of the rows.
+      name: the column's.
+
+    Returns:
+      The column, or each of its fields, -> facts; nothing of what is no number.
+    """
+    try:
+        plans = plan_columns(source, [name], x64=True, nulls="mask")
+        return _facts_within(plans[name])
+    except ArrowJaxError:  # a file can keep what no array can be made of
+        return {}
+
+
+def _facts_within(plan: Plan) -> dict[str, Facts]:
+    if isinstance(plan, StructPlan):
+        inner = [_facts_within(field) for field in plan.plans.values()]
+        return {name: facts for found in inner for name, facts in found.items()}
+    if isinstance(plan, NumberPlan):
+        return {plan.name: facts_of(plan.column.chunks[0])}
+    return {}
 
 
 def check_times(plan: Plan, rows: Index) -> None:

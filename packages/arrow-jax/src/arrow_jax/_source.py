@@ -17,6 +17,7 @@ import pyarrow as pa
 from arrow_jax._chunks import Kept
 from arrow_jax._column import Column, prepare
 from arrow_jax._errors import ArrowJaxError, UnsupportedTypeError
+from arrow_jax._facts import Facts
 from arrow_jax._features import Dictionary, Features
 from arrow_jax._metadata import read_features
 from arrow_jax._plain import plain
@@ -33,12 +34,14 @@ class Source:
       origins: (first row, words) of each part the rows come from, in order; the words,
         such as " of a.parquet", end what errors call a row.
       folder: where paths in image columns start from, or None if none may be opened.
+      said: column, or struct.field -> what files say is known about it.
     """
 
     table: pa.Table
     features: Features
     origins: tuple[tuple[int, str], ...] = ((0, ""),)
     folder: Path | None = None
+    said: Mapping[str, Facts] = field(default_factory=dict)
     _facts: dict[Any, Any] = field(default_factory=dict, repr=False)
     _lock: Any = field(default_factory=threading.RLock, repr=False)
 
@@ -50,6 +53,7 @@ class Source:
         *,
         origins: tuple[tuple[int, str], ...] = ((0, ""),),
         folder: Path | None = None,
+        said: Mapping[str, Facts] | None = None,
     ) -> "Source":
         """Makes a source of a table.
 
@@ -58,6 +62,7 @@ class Source:
           features: some columns' features; those of the others come from the schema.
           origins: see the class.
           folder: see the class.
+          said: see the class.
 
         Returns:
           The source.
@@ -80,13 +85,19 @@ class Source:
                 chunk = table.column(name).chunk(0)
                 values = tuple(chunk.dictionary.to_pylist())
                 found[name] = replace(feature, values=values)
-        return cls(table, Features(found), origins, folder)
+        return cls(table, Features(found), origins, folder, said or {})
 
     def __len__(self) -> int:
         return self.table.num_rows
 
     def __reduce__(self) -> Any:
-        return Source, (self.table, self.features, self.origins, self.folder)
+        return Source, (
+            self.table,
+            self.features,
+            self.origins,
+            self.folder,
+            self.said,
+        )
 
     def words(self, row: int) -> str:
         """Names a row for errors.
@@ -160,6 +171,7 @@ class Source:
                 ".".join(path),
                 self._arrays(path),
                 declared=declared,
+                said=self.said.get(".".join(path)),
                 words=self.words,
             ),
         )

@@ -12,7 +12,10 @@ import pyarrow.parquet as pq
 from arrow_jax._dataset import Dataset
 from arrow_jax._encode import to_arrow
 from arrow_jax._errors import ArrowJaxError, ShapeError
+from arrow_jax._facts import KEY, Facts, merge, to_json
 from arrow_jax._metadata import feature_of, write_features
+from arrow_jax._planner import column_facts
+from arrow_jax._source import Source
 
 
 def write_parquet(
@@ -59,9 +62,12 @@ def write_parquet(
     try:
         with pq.ParquetWriter(partial, first.schema) as writer:
             writer.write_table(first)
+            known = [_known(data, first)]
             for table in tables:
                 _check_schema(table, first)
                 writer.write_table(table)
+                known.append(_known(data, table))
+            writer.add_key_value_metadata({KEY: to_json(merge(known))})
         mask = os.umask(0)
         os.umask(mask)
         Path(partial).chmod(0o666 & ~mask)
@@ -81,6 +87,16 @@ def _tables(data: Any, features: Mapping[str, Any] | None) -> Iterator[pa.Table]
     batches: Iterable[Any] = [data] if isinstance(data, Mapping) else data
     for batch in batches:
         yield _described(to_arrow(batch, features), features or {})
+
+
+def _known(data: Any, table: pa.Table) -> dict[str, Facts]:
+    """Finds what is known about the columns; of a view, what is true for all rows."""
+    source = data.source if isinstance(data, Dataset) else Source.of(table)
+    return {
+        name: facts
+        for column in table.column_names
+        for name, facts in column_facts(source, column).items()
+    }
 
 
 def _described(table: pa.Table, features: Mapping[str, Any]) -> pa.Table:
