@@ -156,6 +156,26 @@ class Kept:
         """
         return gather(self.chunks, self.starts, rows, pick=_pick, join=_join)
 
+    def parts(self, rows: Index) -> list[pa.Array]:
+        """Picks rows without making one array of them.
+
+        Args:
+          rows: a range of step 1, or an int64 array of valid indices.
+
+        Returns:
+          Arrays of them, at least one, in that order; views where `rows` is a range.
+        """
+        if isinstance(rows, range):
+            return [self.chunks[c][s] for c, s in _cut(self.starts, rows)]
+        try:
+            return [self.gather(rows)]
+        except pa.ArrowInvalid:
+            # More text than 32-bit offsets can count is not one array.
+            if len(rows) < 2:
+                raise
+            half = len(rows) // 2
+            return [*self.parts(rows[:half]), *self.parts(rows[half:])]
+
 
 def _pick(array: pa.Array, rows: slice | np.ndarray) -> pa.Array:
     return array[rows] if isinstance(rows, slice) else take_rows(array, rows)

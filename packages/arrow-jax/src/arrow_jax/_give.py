@@ -50,11 +50,9 @@ def give(
 
 
 def _table(source: Source, names: list[str], rows: Index) -> pa.Table:
-    table = source.table.select(names)
-    if isinstance(rows, range):
-        return table.slice(rows.start, len(rows))
-    arrays = [source.stored(name).gather(rows) for name in names]
-    return pa.table(arrays, schema=table.schema)
+    schema = source.table.select(names).schema
+    arrays = [pa.chunked_array(source.stored(name).parts(rows)) for name in names]
+    return pa.table(arrays, schema=schema)
 
 
 def _first(tree: Any) -> Any:
