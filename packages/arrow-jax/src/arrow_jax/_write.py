@@ -11,9 +11,10 @@ import pyarrow.parquet as pq
 
 from arrow_jax._dataset import Dataset
 from arrow_jax._encode import to_arrow
-from arrow_jax._errors import ArrowJaxError, ShapeError
+from arrow_jax._errors import ArrowJaxError, ShapeError, UnsupportedTypeError
 from arrow_jax._facts import KEY, Facts, merge, to_json
 from arrow_jax._metadata import feature_of, write_features
+from arrow_jax._plain import plain, plain_type
 from arrow_jax._planner import column_facts
 from arrow_jax._source import Source
 
@@ -31,10 +32,12 @@ def write_parquet(
         one row group each. Columns are what `to_arrow` takes.
       features: what some of the columns are. `Image` columns take pixels and store
         PNG, `ClassLabel` columns int64, `Array2D` to `Array5D` nested lists; other
-        arrays of rank two and more are stored as `arrow.fixed_shape_tensor`.
+        arrays of rank two and more are stored as `arrow.fixed_shape_tensor`. Layouts
+        that Parquet does not have, such as runs, are stored as plain columns.
 
     Raises:
       ShapeError: if columns differ in length, or batches in their columns.
+      UnsupportedTypeError: if Parquet can't hold a column, such as one of unions.
       ArrowJaxError: if a value can't be what its feature declares, there is no batch,
         or the folder does not exist.
 
@@ -53,7 +56,7 @@ def write_parquet(
         raise ArrowJaxError(
             f"{path} can't be written: there is no folder {path.parent}. Make it first"
         )
-    tables = _tables(data, features)
+    tables = (_writable(table, path) for table in _tables(data, features))
     first = next(tables, None)
     if first is None:
         raise ArrowJaxError(f"{path} was not written: there was no batch")
@@ -72,9 +75,41 @@ def write_parquet(
         os.umask(mask)
         Path(partial).chmod(0o666 & ~mask)
         Path(partial).replace(path)
+    except pa.ArrowNotImplementedError as error:
+        # Some releases can't write certain rows of a type that they otherwise can.
+        Path(partial).unlink(missing_ok=True)
+        raise UnsupportedTypeError(
+            f"{path} was not written: this release of pyarrow has no way to write a "
+            f"row of the columns {first.schema.names}: {error}. Use a newer one"
+        ) from error
     except BaseException:
         Path(partial).unlink(missing_ok=True)
         raise
+
+
+def _is_refused(field: pa.Field) -> bool:
+    try:
+        pq.ParquetWriter(pa.BufferOutputStream(), pa.schema([field])).close()
+    except pa.ArrowNotImplementedError:
+        return True
+    return False
+
+
+def _writable(table: pa.Table, path: Path) -> pa.Table:
+    """Brings layouts that Parquet does not have, such as runs, to plain ones."""
+    for at, field in enumerate(table.schema):
+        if not _is_refused(field):
+            continue
+        simple = pa.field(field.name, plain_type(field.type))
+        if _is_refused(simple):
+            raise UnsupportedTypeError(
+                f"{path} was not written: Parquet has no place for column "
+                f"{field.name!r} of type {field.type}. Leave it out with "
+                "ds.with_format(columns=[...]), or cast it before"
+            )
+        chunks = [plain(chunk) for chunk in table.column(at).chunks]
+        table = table.set_column(at, simple, pa.chunked_array(chunks, simple.type))
+    return table
 
 
 def _tables(data: Any, features: Mapping[str, Any] | None) -> Iterator[pa.Table]:
