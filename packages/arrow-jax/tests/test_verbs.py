@@ -4,6 +4,7 @@ import pyarrow.compute as pc
 import pytest
 
 from arrow_jax import (
+    ArrowJaxError,
     ClassLabel,
     Dataset,
     Features,
@@ -93,3 +94,12 @@ def test_map_says_what_is_wrong_with_a_batch():
 def test_map_without_rows_changes_nothing():
     ds = Dataset.from_dict({"x": [1]}).take(0)
     assert ds.map(lambda b: {"y": b["x"]}).column_names == ["x"]
+
+
+def test_code_written_for_datasets_may_say_batched():
+    ds = Dataset.from_dict({"x": [1, 2]})
+    assert ds.map(lambda b: {"x": b["x"] * 2}, batched=True)["x"] == [2, 4]
+    assert ds.filter(lambda b: b["x"] > 1, batched=True)["x"] == [2]
+    for verb in (ds.map, ds.filter):
+        with pytest.raises(ArrowJaxError, match=r"\(batched=False\): .* jax.vmap"):
+            verb(lambda row: row, batched=False)

@@ -1,5 +1,6 @@
 """Apache Arrow and Parquet to jax.Array: formats, datasets, and a resumable loader."""
 
+from arrow_jax._concatenate import concatenate
 from arrow_jax._containers import Masked, Ragged
 from arrow_jax._dataset import Dataset
 from arrow_jax._dataset_dict import DatasetDict
@@ -56,6 +57,7 @@ __all__ = [
     "ShapeError",
     "UnsupportedTypeError",
     "Value",
+    "concatenate",
     "read_parquet",
     "to_arrow",
     "write_parquet",

@@ -105,7 +105,9 @@ def make_batcher(
     host = (host,) if isinstance(host, str) else tuple(host)
     names = ds.column_names
     check_columns((*host, *ragged), names)
-    plans = plan_columns(ds.source, names, x64=x64, nulls=ds.format.nulls)
+    plans = plan_columns(
+        ds.source, names, x64=x64, nulls=ds.format.nulls, dtype=ds.format.dtype
+    )
     on_device = {name: plan for name, plan in plans.items() if name not in host}
     if masked and "valid" in on_device:
         raise ArrowJaxError(

@@ -5,24 +5,21 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from arrow_jax._chunks import Index
+from arrow_jax._column_verbs import ColumnVerbs
 from arrow_jax._encode import to_arrow
-from arrow_jax._features import Features
-from arrow_jax._format import PYTHON, Format, check_columns, make_format, summary
+from arrow_jax._format import check_columns, make_format, summary
 from arrow_jax._give import give
-from arrow_jax._permutation import permute
 from arrow_jax._plan import Plan
 from arrow_jax._planner import check_times, plan_columns
 from arrow_jax._rows import check_batch_size, compose, resolve
 from arrow_jax._source import Source
 from arrow_jax._table import as_table, with_features
-from arrow_jax._verbs import kept_rows, mapped
+from arrow_jax._verbs import check_batched, kept_rows, mapped
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Dataset:
+class Dataset(ColumnVerbs):
     """Rows of Arrow data that turn into arrays on access.
 
     Make one with `from_dict`, `from_arrow` or `read_parquet`. It never changes: every
@@ -45,10 +42,6 @@ class Dataset:
       >>> ds[:2]["data"].shape
       (2, 2)
     """
-
-    source: Source
-    rows: Index
-    format: Format = PYTHON
 
     @classmethod
     def from_dict(
@@ -117,24 +110,6 @@ class Dataset:
         """
         return cls(source, range(len(source)) if rows is None else rows)
 
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    @property
-    def num_rows(self) -> int:
-        """How many rows there are."""
-        return len(self)
-
-    @property
-    def column_names(self) -> list[str]:
-        """The names of the columns that the format shows."""
-        return list(self.format.columns or self.source.table.column_names)
-
-    @property
-    def features(self) -> Features:
-        """What the columns are."""
-        return Features({n: self.source.features[n] for n in self.column_names})
-
     @property
     def spec(self) -> dict[str, Any]:
         """The tree of `jax.ShapeDtypeStruct` that one row is.
@@ -148,7 +123,8 @@ class Dataset:
           {'x': ShapeDtypeStruct(shape=(2,), dtype=int32)}
         """
         if not self._formats_arrays:
-            return self.with_format("jax", nulls=self.format.nulls).spec
+            form = self.format
+            return self.with_format("jax", columns=form.columns, nulls=form.nulls).spec
         specs = {name: plan.spec for name, plan in self._plans.items()}
         return {name: spec for name, spec in specs.items() if spec is not None}
 
@@ -159,6 +135,7 @@ class Dataset:
         columns: Any = None,
         device: Any = None,
         nulls: Any = "error",
+        dtype: Any = None,
     ) -> "Dataset":
         """Chooses what rows are given as; nothing is converted before it is asked for.
 
@@ -173,6 +150,10 @@ class Dataset:
             rows; "mask" gives `Masked(values, valid)` for every column of numbers;
             "nan" puts NaN into floats and raises for others; a number fills in. Or a
             mapping from column to one of these.
+          dtype: what numbers become instead of their own dtype, checked: nothing is cut
+            and nothing wraps. One dtype is for all columns of integers and floats;
+            booleans, labels, codes and times keep theirs. Or a mapping from column to
+            dtype.
 
         Returns:
           The same rows in another format. 64-bit columns become 32 bits wide if
@@ -190,8 +171,31 @@ class Dataset:
           array([ True, False])
         """
         known = self.source.table.column_names
-        chosen = make_format(kind, columns, device, nulls, known)
+        chosen = make_format(
+            kind, known, columns=columns, device=device, nulls=nulls, dtype=dtype
+        )
         return replace(self, format=chosen)
+
+    def set_format(self, kind: str | None = None, **options: Any) -> None:
+        """Sets the format of this very dataset, as `datasets` has it.
+
+        `with_format` leaves the dataset as it is and is to be preferred: whoever else
+        holds this one sees its rows change.
+
+        Args:
+          kind: see `with_format`.
+          **options: likewise.
+
+        Example:
+          >>> ds = Dataset.from_dict({"x": [1, 2]})
+          >>> ds.set_format("jax")
+          >>> ds["x"]
+          Array([1, 2], dtype=int32)
+        """
+        made = self.with_format(kind, **options)
+        for name in ("_plans", "_checked"):
+            self.__dict__.pop(name, None)
+        object.__setattr__(self, "format", made.format)
 
     def __post_init__(self) -> None:
         # Types that can't be arrays are refused now, not at the third batch.
@@ -210,6 +214,7 @@ class Dataset:
             self.column_names,
             x64=self.format.x64,
             nulls=self.format.nulls,
+            dtype=self.format.dtype,
         )
 
     @cached_property
@@ -264,84 +269,16 @@ class Dataset:
         plans = [self._plan(name) for name in names] if self._formats_arrays else []
         return give(self.source, names, rows, self.format, plans=plans, one=one)
 
-    def _view(self, positions: Index) -> "Dataset":
-        return replace(self, rows=compose(self.rows, positions))
-
-    def select(self, indices: Any) -> "Dataset":
-        """Picks rows, as a view.
-
-        Args:
-          indices: what `ds[...]` takes: positions, a range, or a mask of booleans.
-
-        Returns:
-          A dataset with those rows, in that order.
-
-        Raises:
-          IndexError: if a position is out of range.
-          ShapeError: if a mask has another length.
-
-        Example:
-          >>> Dataset.from_dict({"x": [5, 6, 7]}).select([2, 0])[:]
-          {'x': [7, 5]}
-        """
-        positions = resolve(indices, len(self))
-        one = isinstance(positions, int)
-        return self._view(np.array([positions]) if one else positions)
-
-    def skip(self, n: int) -> "Dataset":
-        """Leaves out the first rows, as a view.
-
-        Args:
-          n: how many.
-
-        Returns:
-          The rest.
-
-        Example:
-          >>> len(Dataset.from_dict({"x": [5, 6, 7]}).skip(1))
-          2
-        """
-        return self._view(range(min(max(n, 0), len(self)), len(self)))
-
-    def take(self, n: int) -> "Dataset":
-        """Keeps the first rows, as a view.
-
-        Args:
-          n: how many.
-
-        Returns:
-          At most `n` rows.
-
-        Example:
-          >>> len(Dataset.from_dict({"x": [5, 6, 7]}).take(2))
-          2
-        """
-        return self._view(range(min(max(n, 0), len(self))))
-
-    def shuffle(self, *, seed: int) -> "Dataset":
-        """Puts the rows into another order, as a view.
-
-        For training, `Loader(..., shuffle=True)` gives another order each epoch.
-
-        Args:
-          seed: the same seed gives the same order.
-
-        Returns:
-          The shuffled dataset.
-
-        Example:
-          >>> sorted(Dataset.from_dict({"x": [5, 6, 7]}).shuffle(seed=1)["x"])
-          [5, 6, 7]
-        """
-        return self._view(permute(np.arange(len(self)), n=len(self), seed=seed))
-
-    def filter(self, condition: Any, *, batch_size: int = 1024) -> "Dataset":
+    def filter(
+        self, condition: Any, *, batched: bool = True, batch_size: int = 1024
+    ) -> "Dataset":
         """Keeps the rows that a condition holds for, as a view.
 
         Args:
           condition: an Arrow expression such as `pc.field("label") == 3`, or a
             function that takes a batch, a dict of columns in the dataset's format
             ("numpy" if none was set), and returns one boolean a row.
+          batched: True; it is there for code written for `datasets`.
           batch_size: rows in a batch, for a function.
 
         Returns:
@@ -358,12 +295,14 @@ class Dataset:
           >>> ds.filter(lambda batch: batch["x"] % 2 == 1)["x"]
           [5, 7]
         """
+        check_batched("filter", batched=batched)
         return self._view(kept_rows(self, condition, batch_size))
 
     def map(
         self,
         function: Callable[[dict[str, Any]], Mapping[str, Any]],
         *,
+        batched: bool = True,
         batch_size: int = 1024,
         features: Mapping[str, Any] | None = None,
     ) -> "Dataset":
@@ -373,6 +312,7 @@ class Dataset:
           function: takes a dict of columns in the dataset's format ("numpy" if none
             was set) and returns a dict of columns: arrays, lists, `Masked`, `Ragged`.
             Columns that it does not return stay as they are.
+          batched: True; it is there for code written for `datasets`.
           batch_size: rows in a batch.
           features: what some of the new columns are.
 
@@ -389,6 +329,7 @@ class Dataset:
           >>> ds.map(lambda batch: {"y": batch["x"] * 2})[:]
           {'x': [1, 2], 'y': [2, 4]}
         """
+        check_batched("map", batched=batched)
         return mapped(self, function, batch_size, features)
 
     def __repr__(self) -> str:

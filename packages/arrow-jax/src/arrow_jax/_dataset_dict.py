@@ -41,7 +41,7 @@ class DatasetDict(dict[str, Dataset]):
                     f"split {name!r} is a {type(split).__name__}, wanted a Dataset; "
                     "DatasetDict.from_dict takes columns"
                 )
-        super().__init__(_share(splits))
+        super().__init__(share(splits, " of split {!r}"))
 
     @classmethod
     def from_dict(
@@ -81,6 +81,16 @@ class DatasetDict(dict[str, Dataset]):
             {name: split.with_format(kind, **options) for name, split in self.items()}
         )
 
+    def set_format(self, kind: str | None = None, **options: Any) -> None:
+        """Sets the format of these very splits; `with_format` is to be preferred.
+
+        Args:
+          kind: see `Dataset.with_format`.
+          **options: likewise.
+        """
+        for split in self.values():
+            split.set_format(kind, **options)
+
     def __repr__(self) -> str:
         return "\n".join(f"{name}: {split!r}" for name, split in self.items())
 
@@ -97,17 +107,25 @@ def split_up(sources: Mapping[str, Source]) -> DatasetDict:
     return DatasetDict({n: Dataset.of_source(s) for n, s in sources.items()})
 
 
-def _share(splits: Mapping[str, Dataset]) -> dict[str, Dataset]:
-    """Lays the splits into one source, if they are several with the same columns."""
+def share(splits: Mapping[Any, Dataset], says: str) -> dict[Any, Dataset]:
+    """Lays datasets into one source, if they are several with the same columns.
+
+    Args:
+      splits: the datasets.
+      says: how errors end the name of a row, made of the key by `str.format`.
+
+    Returns:
+      The same rows, as views of one source where that can be.
+    """
     sources = {id(split.source): (n, split.source) for n, split in splits.items()}
-    if len(sources) < 2 or len({_kind(s) for _, s in sources.values()}) > 1:
+    if len(sources) < 2 or len({kind_of(s) for _, s in sources.values()}) > 1:
         return dict(splits)
     origins: list[tuple[int, str]] = []
     starts: dict[int, int] = {}
     start = 0
     for key, (name, source) in sources.items():
         for at, words in source.origins:
-            origins.append((start + at, words or f" of split {name!r}"))
+            origins.append((start + at, words or says.format(name)))
         starts[key] = start
         start += len(source)
     first = next(iter(splits.values())).source
@@ -124,7 +142,15 @@ def _share(splits: Mapping[str, Dataset]) -> dict[str, Dataset]:
     }
 
 
-def _kind(source: Source) -> tuple[str, str, Any]:
+def kind_of(source: Source) -> tuple[str, str, Any]:
+    """Finds what has to be alike in sources that are laid into one.
+
+    Args:
+      source: any.
+
+    Returns:
+      Something to compare.
+    """
     features = {
         # The values of dictionaries are made one with those of the other splits.
         name: replace(f, values=()) if isinstance(f, Dictionary) else f

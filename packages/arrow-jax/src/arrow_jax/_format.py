@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 
 from arrow_jax._device import device_name
 from arrow_jax._errors import ArrowJaxError
@@ -22,6 +24,7 @@ class Format:
       device: name of a device or a Sharding, or None for the default device.
       nulls: see `Dataset.with_format`.
       x64: whether 64-bit columns stay; read from jax when the format is set.
+      dtype: of the numbers, or column -> dtype, or None for each column's own.
     """
 
     kind: str | None = None
@@ -29,22 +32,30 @@ class Format:
     device: Any = None
     nulls: Any = "error"
     x64: bool = True
+    dtype: Any = None
 
 
 PYTHON = Format()
 
 
 def make_format(
-    kind: str | None, columns: Any, device: Any, nulls: Any, known: list[str]
+    kind: str | None,
+    known: list[str],
+    *,
+    columns: Any = None,
+    device: Any = None,
+    nulls: Any = "error",
+    dtype: Any = None,
 ) -> Format:
     """Checks the choices.
 
     Args:
       kind: see `Format`.
+      known: the columns that there are.
       columns: names, or None.
       device: see `Format`; also a Device.
       nulls: see `Format`.
-      known: the columns that there are.
+      dtype: see `Format`.
 
     Returns:
       The format.
@@ -64,13 +75,38 @@ def make_format(
     if columns is not None:
         columns = (columns,) if isinstance(columns, str) else tuple(columns)
         check_columns(columns, known)
+    if dtype is not None and kind not in ("jax", "numpy"):
+        raise ArrowJaxError(
+            f'with_format({kind!r}, dtype=...): only "jax" and "numpy" give arrays. To '
+            "change what is stored, use ds.cast_column"
+        )
+    if isinstance(dtype, Mapping):
+        check_columns(tuple(dtype), known)
+        dtype = {name: _number_dtype(inner) for name, inner in dtype.items()}
+    elif dtype is not None:
+        dtype = _number_dtype(dtype)
     return Format(
         kind=kind,
         columns=columns,
         device=device_name(device),
         nulls=nulls,
         x64=kind != "jax" or bool(jax.config.jax_enable_x64),
+        dtype=dtype,
     )
+
+
+def _number_dtype(dtype: Any) -> np.dtype:
+    try:
+        found = np.dtype(dtype)
+    except TypeError as error:
+        raise ArrowJaxError(
+            f'dtype={dtype!r} is none: give one like "float32" or jax.numpy.bfloat16,'
+            " or a mapping from column to dtype"
+        ) from error
+    kinds = (jnp.integer, jnp.floating, jnp.bool_)
+    if not any(jnp.issubdtype(found, kind) for kind in kinds):
+        raise ArrowJaxError(f"dtype={found} is not one of integers, floats or booleans")
+    return found
 
 
 def summary(n_rows: int, features: Mapping[str, Any], form: Format) -> str:

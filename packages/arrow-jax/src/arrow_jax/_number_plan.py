@@ -6,7 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from arrow_jax._checks import has_nulls, null_rows, outside_rows, outside_value
+from arrow_jax._checks import (
+    has_nulls,
+    is_float,
+    misfit,
+    null_rows,
+    range_of,
+    rows_where,
+    value_where,
+)
 from arrow_jax._chunks import Index
 from arrow_jax._column import Column
 from arrow_jax._containers import Masked, Ragged
@@ -63,14 +71,14 @@ class NumberPlan:
     def _fill(self) -> Any:
         nulls = self.options.nulls
         if isinstance(nulls, str):
-            return np.nan if nulls == "nan" and self.dtype.kind == "f" else 0
+            return np.nan if nulls == "nan" and is_float(self.dtype) else 0
         return nulls
 
     @property
     def _forbids_nulls(self) -> bool:
         nulls = self.options.nulls
         return isinstance(nulls, str) and (
-            nulls == "error" or (nulls == "nan" and self.dtype.kind != "f")
+            nulls == "error" or (nulls == "nan" and not is_float(self.dtype))
         )
 
     @property
@@ -105,8 +113,8 @@ class NumberPlan:
             return
         with np.errstate(all="ignore"):
             kept = np.asarray(fill).astype(self.dtype)
-        fits = bool(kept == fill) or (self.dtype.kind == "f" and np.isfinite(kept))
-        if not fits and not (self.dtype.kind == "f" and not np.isfinite(fill)):
+        fits = bool(kept == fill) or (is_float(self.dtype) and np.isfinite(kept))
+        if not fits and not (is_float(self.dtype) and not np.isfinite(fill)):
             raise NarrowingError(
                 f"column {self.name!r}: nulls={fill!r} does not fit {self.dtype}. Give "
                 'a fill value that does, or nulls="mask"'
@@ -122,7 +130,7 @@ class NumberPlan:
         bad = np.flatnonzero(null_rows(self.column.gather(rows)))
         if not len(bad):
             return
-        also = ', nulls="nan" for NaN' if self.dtype.kind == "f" else ""
+        also = ', nulls="nan" for NaN' if is_float(self.dtype) else ""
         extra = (
             f'; nulls="nan" is for floats, this column is {self.dtype}'
             if self.options.nulls == "nan"
@@ -139,26 +147,37 @@ class NumberPlan:
         """Raises for numbers that do not fit."""
         if self.dtype == self.stored:
             return
-        low, high = _range(self.dtype)
+        low, high = range_of(self.dtype)
         least, greatest = self.column.limits
-        if least >= low and greatest <= high:
+        only_range = is_float(self.dtype) or self.stored.kind != "f"
+        if only_range and least >= low and greatest <= high:
             return
-        node = self.column.gather(rows)
-        bad = np.flatnonzero(outside_rows(node, low, high))
+        node, test = self.column.gather(rows), misfit(self.stored, self.dtype)
+        bad = np.flatnonzero(rows_where(node, test))
         if not len(bad):
             return
-        value = outside_value(node, low, high)
+        raise NarrowingError(
+            f"column {self.name!r}, {self.source.words(int(rows[bad[0]]))}: "
+            f"{value_where(node, test)} ({self.unit or self.stored}) does not fit "
+            f"{self.dtype}{self._way_out}"
+        )
+
+    @property
+    def _way_out(self) -> str:
+        if self.options.dtype is not None:
+            return (
+                ", which dtype= asked for. Ask for one that holds it, such as dtype="
+                f'{{{self.name!r}: "{self.stored}"}}, or change the numbers with ds.map'
+            )
         coarser = (
             f", ask for two int32: Dataset.from_arrow(table, features={{{self.name!r}: "
             'Days("ms")})'
             if self.unit
             else ", cast the column"
         )
-        raise NarrowingError(
-            f"column {self.name!r}, {self.source.words(int(rows[bad[0]]))}: {value} "
-            f"({self.unit or self.stored}) does not fit {self.dtype}, which jax uses "
-            "while jax_enable_x64 is off. Turn it on before with_format "
-            f'(jax.config.update("jax_enable_x64", True)){coarser}, or use '
+        return (
+            ", which jax uses while jax_enable_x64 is off. Turn it on before the format"
+            f' (jax.config.update("jax_enable_x64", True)){coarser}, or use '
             'with_format("numpy")'
         )
 
@@ -245,15 +264,6 @@ class NumberPlan:
 
 def _masks(node: Node, top: bool) -> bool:  # noqa: FBT001  (a fact, not a switch)
     return top or node.valid is not None
-
-
-def _range(dtype: np.dtype) -> tuple[Any, Any]:
-    if dtype.kind == "f":
-        # Values that round to the greatest float32 are still fine.
-        most = float(np.finfo(dtype).max) * (1 + 2.0**-25)
-        return -most, most
-    info = np.iinfo(dtype)
-    return info.min, info.max
 
 
 def _cast(values: np.ndarray, dtype: np.dtype) -> np.ndarray:

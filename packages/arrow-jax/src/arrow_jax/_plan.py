@@ -19,10 +19,14 @@ class Options(NamedTuple):
     Attributes:
       x64: whether 64-bit columns stay 64 bits wide.
       nulls: "error", "nan", "mask" or a fill value.
+      dtype: that numbers are asked for as, or None.
+      named: whether it was asked for by the column's name.
     """
 
     x64: bool
     nulls: Any = "error"
+    dtype: Any = None
+    named: bool = False
 
 
 class Plan(Protocol):

@@ -12,10 +12,11 @@ import pyarrow as pa
 
 from arrow_jax._chunks import Index
 from arrow_jax._decode import is_objects, is_temporal, number_dtype
-from arrow_jax._errors import ArrowJaxError
+from arrow_jax._errors import ArrowJaxError, UnsupportedTypeError
 from arrow_jax._facts import Facts, facts_of
 from arrow_jax._features import ClassLabel, Image, List
 from arrow_jax._image_plan import ImagePlan
+from arrow_jax._metadata import is_list
 from arrow_jax._number_plan import NumberPlan
 from arrow_jax._plain import plain_type
 from arrow_jax._plan import Options, Plan
@@ -26,7 +27,7 @@ from arrow_jax._struct_plan import StructPlan
 
 
 def plan_columns(
-    source: Source, names: list[str], *, x64: bool, nulls: Any
+    source: Source, names: list[str], *, x64: bool, nulls: Any, dtype: Any = None
 ) -> dict[str, Plan]:
     """Plans the columns of a format.
 
@@ -35,6 +36,7 @@ def plan_columns(
       names: the columns wanted.
       x64: whether 64-bit columns stay.
       nulls: a policy for all, or a mapping from column to policy.
+      dtype: of the numbers, or column -> dtype, or None.
 
     Returns:
       name -> plan.
@@ -62,10 +64,16 @@ def plan_columns(
             (name,),
             plain_type(source.table.schema.field(name).type),
             source.features[name],
-            Options(x64, by_column.get(name, "error")),
+            _options(name, x64=x64, nulls=by_column.get(name, "error"), dtype=dtype),
         )
         for name in names
     }
+
+
+def _options(name: str, *, x64: bool, nulls: Any, dtype: Any) -> Options:
+    if isinstance(dtype, Mapping):
+        return Options(x64, nulls, dtype.get(name), named=name in dtype)
+    return Options(x64, nulls, dtype)
 
 
 def plan_column(
@@ -108,12 +116,13 @@ def plan_column(
     dtype = number_dtype(type_)
     if dtype is None:
         raise unsupported(name, type_)
+    asked = asked_dtype(name, type_, feature, options)
     return NumberPlan(
         name=name,
         source=source,
         path=path,
         stored=dtype,
-        dtype=narrow_dtype(dtype, feature, x64=options.x64),
+        dtype=asked or narrow_dtype(dtype, feature, x64=options.x64),
         declared=getattr(feature, "shape", ()),
         options=options,
         unit=str(type_) if is_temporal(type_) else "",
@@ -167,6 +176,46 @@ def _inside(feature: Any, field: str) -> Any:
     while isinstance(feature, List):
         feature = feature.feature
     return feature.get(field) if isinstance(feature, Mapping) else None
+
+
+def asked_dtype(
+    name: str, type_: pa.DataType, feature: Any, options: Options
+) -> np.dtype | None:
+    """Finds the dtype that the user asked for.
+
+    Args:
+      name: the column's.
+      type_: the plain Arrow type.
+      feature: the column's.
+      options: what the user chose.
+
+    Returns:
+      The dtype, or None where the column keeps its own.
+
+    Raises:
+      UnsupportedTypeError: if a column of times or codes is named.
+      ArrowJaxError: if it has 64 bits while `jax_enable_x64` is off.
+    """
+    while is_list(type_) or isinstance(type_, pa.FixedShapeTensorType):
+        type_ = type_.value_type
+    while isinstance(feature, List):
+        feature = feature.feature
+    if options.dtype is None:
+        return None
+    if is_temporal(type_) or pa.types.is_dictionary(type_):
+        if not options.named:
+            return None
+        raise UnsupportedTypeError(
+            f"column {name!r} has type {type_}, which dtype= does not change: it is for"
+            " integers, floats and booleans. Cast it with ds.cast_column"
+        )
+    if options.dtype.itemsize > 4 and not options.x64:
+        raise ArrowJaxError(
+            f"column {name!r}: {options.dtype} needs jax_enable_x64, which is off."
+            ' Turn it on before: jax.config.update("jax_enable_x64", True)'
+        )
+    keeps = isinstance(feature, ClassLabel) or pa.types.is_boolean(type_)
+    return None if keeps and not options.named else options.dtype
 
 
 def narrow_dtype(dtype: np.dtype, feature: Any, *, x64: bool) -> np.dtype:

@@ -8,12 +8,30 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from arrow_jax._encode import to_arrow
-from arrow_jax._errors import ShapeError
+from arrow_jax._errors import ArrowJaxError, ShapeError
 from arrow_jax._features import Features
 from arrow_jax._source import Source
 
 if TYPE_CHECKING:
     from arrow_jax._dataset import Dataset
+
+
+def check_batched(verb: str, *, batched: bool) -> None:
+    """Raises where a function of one row is announced.
+
+    Args:
+      verb: "map" or "filter".
+      batched: what the user gave.
+
+    Raises:
+      ArrowJaxError: if it is not True.
+    """
+    if batched is not True:
+        raise ArrowJaxError(
+            f"{verb}(batched={batched!r}): the function is always given a batch, a dict"
+            " of columns, since a call for each row is what makes it slow. Write it for"
+            " columns; for one array of them jax.vmap does"
+        )
 
 
 def kept_rows(ds: "Dataset", condition: Any, batch_size: int) -> np.ndarray:
@@ -111,7 +129,11 @@ def mapped(
         columns = [*shown, *(n for n in new.column_names if n not in shown)]
     form = ds.format
     return made.with_format(
-        form.kind, columns=columns, device=form.device, nulls=form.nulls
+        form.kind,
+        columns=columns,
+        device=form.device,
+        nulls=form.nulls,
+        dtype=form.dtype,
     )
 
 

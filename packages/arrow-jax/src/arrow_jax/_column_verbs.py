@@ -1,0 +1,233 @@
+"""The verbs that change what columns there are, and what they are.
+
+What they make is remembered by the source, so the splits of a DatasetDict still share
+one source, and with it what is known about a column, after the same verb.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import pyarrow as pa
+
+from arrow_jax._errors import ArrowJaxError
+from arrow_jax._facts import Facts
+from arrow_jax._features import Features
+from arrow_jax._format import Format, check_columns
+from arrow_jax._give import give
+from arrow_jax._metadata import write_features
+from arrow_jax._row_verbs import RowVerbs
+from arrow_jax._source import Source
+from arrow_jax._table import with_features
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ColumnVerbs(RowVerbs):
+    """Some rows of a source, whose columns can be changed."""
+
+    def cast_column(self, name: str, feature: Any) -> Self:
+        """Makes a column something else, checked: no value is cut or wraps.
+
+        Args:
+          name: of the column.
+          feature: what it shall be, such as `Value("float32")`, `ClassLabel([...])` or
+            `Image(mode="RGB")`.
+
+        Returns:
+          The rows with that column; the others are not copied.
+
+        Raises:
+          NarrowingError: if a value does not fit.
+          ArrowJaxError: if the column is not there, or can't be that.
+
+        Example:
+          >>> from arrow_jax import Dataset, Value
+          >>> ds = Dataset.from_dict({"x": [1, 2]}).cast_column("x", Value("uint8"))
+          >>> ds.with_format("numpy")["x"].dtype
+          dtype('uint8')
+        """
+        return self.cast({name: feature})
+
+    def cast(self, features: Mapping[str, Any]) -> Self:
+        """Makes some columns something else; see `cast_column`.
+
+        Args:
+          features: column -> what it shall be.
+
+        Returns:
+          The rows with those columns.
+
+        Raises:
+          ArrowJaxError: as `cast_column` does.
+
+        Example:
+          >>> from arrow_jax import Dataset, Value
+          >>> ds = Dataset.from_dict({"x": [1], "y": [2]})
+          >>> ds.cast({"x": Value("float32"), "y": Value("int8")}).features["x"]
+          Value(dtype='float32')
+        """
+        check_columns(tuple(features), self.source.table.column_names)
+
+        def cast(source: Source) -> Source:
+            table = with_features(source.table, features)
+            said = {n: f for n, f in source.said.items() if _column(n) not in features}
+            return _derived(source, table, {**source.features, **features}, said)
+
+        try:
+            return self._over(("cast", repr(sorted(features.items()))), cast)
+        except ArrowJaxError:
+            if len(self) == len(self.source):
+                raise
+        # A row outside the view does not fit; it is none of the view's business.
+        source = cast(self._own_source())
+        return replace(self, source=source, rows=range(len(self)))
+
+    def rename_column(self, old: str, new: str) -> Self:
+        """Gives a column another name; nothing is copied.
+
+        Args:
+          old: its name.
+          new: the name it gets.
+
+        Returns:
+          The rows with that name.
+
+        Raises:
+          ArrowJaxError: if there is no such column, or one of the new name.
+
+        Example:
+          >>> from arrow_jax import Dataset
+          >>> Dataset.from_dict({"x": [1]}).rename_column("x", "y")[0]
+          {'y': 1}
+        """
+        names = self.source.table.column_names
+        check_columns((old,), names)
+        if new in names and new != old:
+            raise ArrowJaxError(
+                f"column {old!r} can't be renamed: there is a column {new!r}. Remove "
+                "that first, or choose another name"
+            )
+
+        def named(name: str) -> str:
+            return new if name == old else name
+
+        def rename(source: Source) -> Source:
+            table = source.table.rename_columns([named(n) for n in names])
+            features = {named(n): f for n, f in source.features.items()}
+            said = {
+                named(_column(n)) + n[len(_column(n)) :]: f
+                for n, f in source.said.items()
+            }
+            return _derived(source, table, features, said)
+
+        form = _renamed(self.format, named)
+        return self._over(("rename", old, new), rename, form)
+
+    def remove_columns(self, names: str | Iterable[str]) -> Self:
+        """Leaves out columns; nothing is copied.
+
+        Args:
+          names: one or several.
+
+        Returns:
+          The rows without them.
+
+        Raises:
+          ArrowJaxError: if one is not there.
+
+        Example:
+          >>> from arrow_jax import Dataset
+          >>> Dataset.from_dict({"x": [1], "y": [2]}).remove_columns("x")[0]
+          {'y': 2}
+        """
+        gone = (names,) if isinstance(names, str) else tuple(names)
+        check_columns(gone, self.source.table.column_names)
+
+        def remove(source: Source) -> Source:
+            features = {n: f for n, f in source.features.items() if n not in gone}
+            said = {n: f for n, f in source.said.items() if _column(n) not in gone}
+            table = source.table.select(list(features))
+            return _derived(source, table, features, said)
+
+        return self._over(("remove", gone), remove, _without(self.format, gone))
+
+    def to_arrow(self) -> pa.Table:
+        """Gives the rows as they are stored.
+
+        Returns:
+          A table of the columns that the format shows; its metadata hold the features
+          as Hugging Face `datasets` writes them.
+
+        Example:
+          >>> from arrow_jax import Dataset
+          >>> Dataset.from_dict({"x": [5, 6, 7]}).take(2).to_arrow()["x"].to_pylist()
+          [5, 6]
+        """
+        names = self.column_names
+        table = give(
+            self.source, names, self.rows, Format("arrow"), plans=[], one=False
+        )
+        return table.replace_schema_metadata(write_features(self.features))
+
+    def _own_source(self) -> Source:
+        names = self.source.table.column_names
+        form = Format("arrow")
+        table = give(self.source, names, self.rows, form, plans=[], one=False)
+        return _derived(self.source, table, self.source.features, self.source.said)
+
+    def _over(
+        self,
+        key: Any,
+        make: Callable[[Source], Source],
+        form: Format | None = None,
+    ) -> Self:
+        source = self.source.fact(("made", key), lambda: make(self.source))
+        return replace(self, source=source, format=form or self.format)
+
+
+def _column(path: str) -> str:
+    return path.split(".", maxsplit=1)[0]
+
+
+def _derived(
+    source: Source,
+    table: pa.Table,
+    features: Mapping[str, Any],
+    said: Mapping[str, Facts],
+) -> Source:
+    origins = source.origins if len(table) == len(source) else ((0, ""),)
+    return Source.of(
+        table.replace_schema_metadata(None),
+        Features({name: features[name] for name in table.column_names}),
+        origins=origins,
+        folder=source.folder,
+        said=said,
+    )
+
+
+def _renamed(form: Format, named: Callable[[str], str]) -> Format:
+    return replace(
+        form,
+        nulls=_keyed(form.nulls, lambda n: (named(n),)),
+        dtype=_keyed(form.dtype, lambda n: (named(n),)),
+        columns=form.columns and tuple(named(n) for n in form.columns),
+    )
+
+
+def _without(form: Format, gone: tuple[str, ...]) -> Format:
+    def kept(name: str) -> tuple[str, ...]:
+        return () if name in gone else (name,)
+
+    shown = form.columns
+    return replace(
+        form,
+        nulls=_keyed(form.nulls, kept),
+        dtype=_keyed(form.dtype, kept),
+        columns=None if shown is None else tuple(n for n in shown if n not in gone),
+    )
+
+
+def _keyed(option: Any, names: Callable[[str], tuple[str, ...]]) -> Any:
+    if not isinstance(option, Mapping):
+        return option
+    return {new: choice for name, choice in option.items() for new in names(name)}

@@ -1,0 +1,110 @@
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arrow_jax import ArrowJaxError, Dataset, DatasetDict
+
+cells = st.one_of(st.none(), st.integers(-3, 3))
+rows_of = st.lists(st.tuples(cells, cells), max_size=12)
+
+
+def dataset(rows):
+    """Two columns to sort by and one that counts."""
+    columns = {"a": [a for a, _ in rows], "b": [b for _, b in rows]}
+    typed = {n: pa.array(c, pa.int64()) for n, c in columns.items()}
+    return Dataset.from_arrow(pa.table({**typed, "row": [*range(len(rows))]}))
+
+
+def sorted_rows(rows, keys):
+    order = [*range(len(rows))]
+    for column, backwards in reversed(keys):
+        order.sort(key=lambda i: rows[i][column] or 0, reverse=backwards)
+        order.sort(key=lambda i: rows[i][column] is None)
+    return order
+
+
+@given(rows_of, st.booleans(), st.booleans())
+def test_sort_against_python(rows, a_back, b_back):
+    wanted = sorted_rows(rows, [(0, a_back), (1, b_back)])
+    # Python's reverse sort keeps equal rows in order, as ours does.
+    ds = dataset(rows)
+    assert ds.sort(["a", "b"], reverse=[a_back, b_back])["row"] == wanted
+    assert ds.sort("a", reverse=a_back)["row"] == sorted_rows(rows, [(0, a_back)])
+    turned = ds.select(range(len(rows) - 1, -1, -1)) if rows else ds
+    assert turned.sort("row")["row"] == [*range(len(rows))]
+
+
+def test_sort_places_nulls_and_nans():
+    ds = Dataset.from_dict({"x": [2.0, None, np.nan, 1.0]})
+    assert ds.sort("x")["x"][:2] == [1.0, 2.0]
+    assert ds.sort("x")["x"][3] is None
+    first = ds.sort("x", null_placement="at_start", reverse=True)["x"]
+    assert first[1] is None
+    assert first[2:] == [2.0, 1.0]
+
+
+def test_sort_takes_strings_labels_and_dictionaries_by_their_values():
+    table = pa.table({"s": ["b", "a", "c"], "d": pa.array(["z", "y", "x"])})
+    table = table.set_column(1, "d", table["d"].dictionary_encode())
+    ds = Dataset.from_arrow(table)
+    assert ds.sort("s")["s"] == ["a", "b", "c"]
+    assert ds.sort("d")["s"] == ["c", "a", "b"]
+
+
+def test_sort_says_what_it_wants():
+    ds = Dataset.from_dict({"x": [[1], [2]], "y": [1, 2]})
+    with pytest.raises(ArrowJaxError, match=r"column 'x' has type list.* no order"):
+        ds.sort("x")
+    with pytest.raises(ArrowJaxError, match="no column 'z'; there are"):
+        ds.sort("z")
+    with pytest.raises(ArrowJaxError, match="1 columns and reverse="):
+        ds.sort("y", reverse=[True, False])
+    with pytest.raises(ArrowJaxError, match="name at least one"):
+        ds.sort([])
+    with pytest.raises(ArrowJaxError, match="null_placement='last': wanted"):
+        ds.sort("y", null_placement="last")
+
+
+@given(st.integers(2, 40), st.data())
+def test_a_split_has_every_row_once(n, data):
+    size = data.draw(st.one_of(st.integers(1, n - 1), st.floats(0.01, 1 - 1 / n)))
+    ds = Dataset.from_dict({"x": [*range(n)]})
+    splits = ds.train_test_split(test_size=size, seed=3)
+    assert isinstance(splits, DatasetDict)
+    train, test = splits["train"]["x"], splits["test"]["x"]
+    assert sorted([*train, *test]) == [*range(n)]
+    wanted = size if isinstance(size, int) else -int(-size * n // 1)
+    assert len(test) == wanted
+    again = ds.train_test_split(test_size=size, seed=3)
+    assert again["test"]["x"] == test
+
+
+def test_a_split_in_order_and_of_views():
+    ds = Dataset.from_dict({"x": [*range(6)]}).select([5, 4, 3, 2]).with_format("jax")
+    splits = ds.train_test_split(test_size=1, shuffle=False)
+    assert splits["train"]["x"].tolist() == [5, 4, 3]
+    assert splits["test"]["x"].tolist() == [2]
+    assert splits["test"].source is ds.source
+    seeds = [ds.train_test_split(test_size=2, seed=s)["test"]["x"] for s in range(9)]
+    assert len({tuple(s.tolist()) for s in seeds}) > 1
+
+
+@pytest.mark.parametrize("size", [0, 4, -1, 0.0, 1.0, 5])
+def test_a_split_without_rows_is_refused(size):
+    ds = Dataset.from_dict({"x": [1, 2, 3, 4]})
+    with pytest.raises(ArrowJaxError, match=r"of 4 rows leaves.* from 1 to 3"):
+        ds.train_test_split(test_size=size)
+
+
+def test_views_of_views_against_lists():
+    ds, rows = Dataset.from_dict({"x": [*range(20)]}), [*range(20)]
+    assert ds.skip(3).take(9).skip(2)["x"] == rows[3:][:9][2:]
+    assert ds.select([7, 1, -1]).skip(1)["x"] == [1, 19]
+    assert ds.take(5).select([True, False, True, False, False])["x"] == [0, 2]
+    once = ds.shuffle(seed=1)["x"]
+    assert sorted(once) == rows
+    assert once != rows
+    assert ds.shuffle(seed=1)["x"] == once != ds.shuffle(seed=2)["x"]
+    assert ds.skip(99)["x"] == ds.take(-1)["x"] == []
