@@ -5,6 +5,7 @@ import pyarrow as pa
 import pytest
 from type_cases import CASES, build
 
+from arrow_jax import Dataset, List, Value
 from arrow_jax._plain import as_bytes, plain, plain_type
 
 LAYOUTS = ("view", "run_end", "map", "bool8", "uuid", "json")
@@ -80,3 +81,25 @@ def test_bytes_of_one_width_are_lists_of_one_size():
     array = pa.array([b"\1\0", b"\0\0", None], pa.binary(2))
     assert as_bytes(array).to_pylist() == [[1, 0], [0, 0], None]
     assert as_bytes(array[1:]).type == pa.list_(pa.uint8(), 2)
+
+
+class Foreign(pa.ExtensionType):
+    """A type of another library, which Arrow knows only where that was imported."""
+
+    def __init__(self):
+        super().__init__(pa.list_(pa.int8()), "vendor.type")
+
+    def __arrow_ext_serialize__(self):
+        return b""
+
+
+def test_types_of_other_libraries_are_what_they_are_stored_as():
+    storage = pa.array([[1, 2], None, [3, 4]], pa.list_(pa.int8()))
+    array = pa.ExtensionArray.from_storage(Foreign(), storage)
+    assert plain(array[1:]).equals(storage[1:])
+    for column in (array, storage):
+        ds = Dataset.from_arrow(pa.table({"c": column}))
+        got = ds.with_format("numpy", nulls="mask")["c"]
+        assert got.values.tolist() == [[1, 2], [0, 0], [3, 4]]
+        assert ds.features["c"] == List(Value("int8"))
+        assert ds["c"] == storage.to_pylist()

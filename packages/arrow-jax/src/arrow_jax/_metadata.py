@@ -88,6 +88,10 @@ def feature_of(type_: pa.DataType, said: Any = None) -> Any:
     Returns:
       A feature, or a dict of them for a struct.
     """
+    if isinstance(type_, pa.BaseExtensionType) and not is_canonical(
+        type_.extension_name
+    ):
+        type_ = type_.storage_type
     kind = said.get("_type") if isinstance(said, dict) else type(said).__name__
     if kind == "Image" and is_image_type(type_):
         return _image(said)
@@ -113,6 +117,21 @@ def _structural(type_: pa.DataType, said: Any) -> Any:
             feature_of(type_.value_type, inner), type_.list_size if fixed else -1
         )
     return Value(_NAMES.get(str(type_), str(type_)))
+
+
+def is_canonical(extension_name: str) -> bool:
+    """Whether an extension type is one of Arrow's own.
+
+    Those of others are looked at as what they are stored as, which is what they are
+    anyway where the library that knows them was not imported.
+
+    Args:
+      extension_name: of the type.
+
+    Returns:
+      True if it is Arrow's.
+    """
+    return extension_name.startswith("arrow.")
 
 
 def is_list(type_: pa.DataType) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from arrow_jax._metadata import is_list
+from arrow_jax._metadata import is_canonical, is_list
 from arrow_jax._nodes import expand
 
 
@@ -109,7 +109,9 @@ def _plain_extension(array: Any) -> pa.Array:
             return as_bytes(array.storage)
         case "arrow.json":
             return plain(array.storage)
-    return array
+        case name if is_canonical(name):
+            return array
+    return plain(array.storage)
 
 
 def _plain_lists(array: Any) -> pa.Array:

@@ -19,6 +19,7 @@ from arrow_jax._column import Column, prepare
 from arrow_jax._errors import ArrowJaxError, UnsupportedTypeError
 from arrow_jax._facts import Facts
 from arrow_jax._features import Dictionary, Features
+from arrow_jax._lengths import check_lengths
 from arrow_jax._metadata import read_features
 from arrow_jax._plain import plain
 from arrow_jax._split import split
@@ -68,7 +69,7 @@ class Source:
           The source.
 
         Raises:
-          ArrowJaxError: if two columns have one name.
+          ArrowJaxError: if two columns have one name, or one ends early.
         """
         names = table.column_names
         twice = sorted({n for n in names if names.count(n) > 1})
@@ -77,6 +78,7 @@ class Source:
                 f"column {twice[0]!r} is there {names.count(twice[0])} times. Give "
                 "each its own name: table.rename_columns([...])"
             )
+        check_lengths(table)
         if any(pa.types.is_dictionary(t) for t in table.schema.types):
             table = table.unify_dictionaries()
         found = dict(read_features(table.schema)) | dict(features or {})
