@@ -1,7 +1,7 @@
 """Whether lists of a fixed size have all their values.
 
 Arrow does not check it of data from outside, and a library that hands over a slice can
-get it wrong: polars before 1.37 forgets that the values begin where the slice does.
+get it wrong: polars 1 forgets that the values begin where the slice does.
 Reading on would give each row the values of another.
 """
 
