@@ -121,6 +121,10 @@ def test_no_columns(kind):
     ds = Dataset.from_arrow(pa.table({})).with_format(kind)
     assert ds.column_names == []
     assert len(ds) == 0
+    some = Dataset.from_dict({"x": [1, 2]}).with_format(kind, columns=[])
+    assert some.column_names == []
+    assert len(some[:]) == 0 if kind != "arrow" else some[:].column_names == []
+    assert some.spec == {}
 
 
 def test_columns_of_one_name_are_refused_with_the_way_out(tmp_path):
