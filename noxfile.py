@@ -90,12 +90,19 @@ def add_sessions(path: Path) -> list[str]:
         @nox.session(name=f"bench-{module}", python=NEWEST, tags=[name], default=False)
         def bench(session: nox.Session) -> None:
             """Run the package's benchmarks: tables, and JSON with `-- --json FILE`."""
-            session.install("-e", str(path), test_group(path))
-            for script in sorted(path.glob("benchmarks/bench_*.py")):
-                session.run("python", str(script), *session.posargs)
+            run_benchmarks(session, path)
 
         added.append(bench)
     return [str(session.name) for session in added]
+
+
+def run_benchmarks(session: nox.Session, path: Path) -> None:
+    """Runs a project's benchmarks, with its bench group where it has one."""
+    groups = nox.project.load_toml(path / "pyproject.toml")["dependency-groups"]
+    group = "bench" if "bench" in groups else "test"
+    session.install("-e", str(path), f"--group={path / 'pyproject.toml'}:{group}")
+    for script in sorted(path.glob("benchmarks/bench_*.py")):
+        session.run("python", str(script), *session.posargs)
 
 
 def test_wheel(session: nox.Session, path: Path, away: Path) -> None:
@@ -169,6 +176,7 @@ def dist(session: nox.Session) -> None:
 def bench(session: nox.Session) -> None:
     """Run every benchmark."""
     notify(session, "bench")
+    session.notify("bench-mnist_gan", session.posargs)
 
 
 @nox.session(name="tests-tools", python=NEWEST)
@@ -185,6 +193,12 @@ def integration(session: nox.Session) -> None:
     session.install("-e", str(INTEGRATION), test_group(INTEGRATION))
     session.chdir(INTEGRATION)
     session.run("pytest", "--forbid-skips", *session.posargs)
+
+
+@nox.session(name="bench-mnist_gan", python=NEWEST, default=False)
+def bench_mnist_gan(session: nox.Session) -> None:
+    """Run the GAN beside plain Haiku: tables, and JSON with `-- --json FILE`."""
+    run_benchmarks(session, INTEGRATION)
 
 
 @nox.session(python=NEWEST, default=False)
