@@ -84,6 +84,8 @@ def gather(
       The rows, in that order.
     """
     if isinstance(rows, range):
+        if len(chunks) == 1:
+            return pick(chunks[0], slice(rows.start, rows.stop))
         return join([pick(chunks[c], s) for c, s in _cut(starts, rows)])
     if len(chunks) == 1:
         return pick(chunks[0], rows)

@@ -94,9 +94,16 @@ def _is_array(leaf: Any) -> bool:
     return isinstance(leaf, np.ndarray | np.generic)
 
 
+def _is_objects(tree: Any) -> bool:
+    # A list of strings is one throughout, so that its first item will do.
+    return isinstance(tree, list) and bool(tree) and isinstance(tree[0], str | bytes)
+
+
 def _collect(tree: Any, arrays: list[Any]) -> None:
     if _is_array(tree):
         arrays.append(tree)
+    elif _is_objects(tree):
+        return
     elif isinstance(tree, dict | tuple | list):
         for inner in tree.values() if isinstance(tree, dict) else tree:
             _collect(inner, arrays)
@@ -105,6 +112,8 @@ def _collect(tree: Any, arrays: list[Any]) -> None:
 def _replace(tree: Any, arrays: Iterator[jax.Array]) -> Any:
     if _is_array(tree):
         return next(arrays)
+    if _is_objects(tree):
+        return tree
     if isinstance(tree, dict):
         return {name: _replace(inner, arrays) for name, inner in tree.items()}
     if isinstance(tree, tuple):

@@ -4,6 +4,7 @@ A `Tensor` is rows of one shape, `Lists` are rows that point into a child. Both 
 picked from by rows and joined, and neither ever looks at a single row in Python.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -103,9 +104,9 @@ def aligned(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     Returns:
       An array of that shape, 64-byte aligned, not initialised.
     """
-    n_bytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    n_bytes = math.prod(shape) * dtype.itemsize
     raw = np.empty(n_bytes + 64, np.uint8)
-    skip = -raw.ctypes.data % 64
+    skip = -raw.__array_interface__["data"][0] % 64
     return raw[skip : skip + n_bytes].view(dtype).reshape(shape)
 
 
