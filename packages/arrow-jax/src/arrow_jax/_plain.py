@@ -107,7 +107,7 @@ def _plain_extension(array: Any) -> pa.Array:
             return pa.array(np.asarray(flags) != 0, mask=np.asarray(mask))
         case "arrow.uuid":
             return as_bytes(array.storage)
-        case "arrow.json":
+        case "arrow.json" | "arrow.variable_shape_tensor":
             return plain(array.storage)
         case name if is_canonical(name):
             return array

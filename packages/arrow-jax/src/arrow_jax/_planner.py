@@ -5,6 +5,7 @@ column is a new plan and a line in `plan_column`.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from arrow_jax._source import Source, unsupported
 from arrow_jax._split import has_struct, split_type
 from arrow_jax._string_plan import StringPlan
 from arrow_jax._struct_plan import StructPlan
+from arrow_jax._tensors_plan import TensorsPlan, permutation_of
 
 
 def plan_columns(
@@ -59,15 +61,36 @@ def plan_columns(
                 'in, or a mapping from column to one of these: {"age": "mask"}'
             )
     return {
-        name: plan_column(
+        name: _plan_field(
             source,
-            (name,),
-            plain_type(source.table.schema.field(name).type),
-            source.features[name],
+            source.table.schema.field(name),
             _options(name, x64=x64, nulls=by_column.get(name, "error"), dtype=dtype),
         )
         for name in names
     }
+
+
+def _plan_field(source: Source, field: pa.Field, options: Options) -> Plan:
+    name, feature = field.name, source.features[field.name]
+    order = permutation_of(field)
+    if order is None:
+        type_ = plain_type(field.type)
+        return plan_column(source, (name,), type_, feature, options)
+    stored = plain_type(field.type)
+    plans = {
+        part.name: plan_column(
+            source,
+            (name, part.name),
+            part.type,
+            None,
+            options if part.name == "data" else Options(x64=True, nulls=0),
+        )
+        for part in stored
+    }
+    data, shapes = plans["data"], plans["shape"]
+    if not (isinstance(data, NumberPlan) and isinstance(shapes, NumberPlan)):
+        raise unsupported(name, field.type)
+    return TensorsPlan(name, replace(data, name=name), shapes, order)
 
 
 def _options(name: str, *, x64: bool, nulls: Any, dtype: Any) -> Options:
