@@ -18,7 +18,7 @@ from arrow_jax._plain import plain_type
 
 # What Parquet can't hold; older releases write no list of a fixed size with a null.
 OLD = int(pa.__version__.split(".")[0]) < 20
-FIXED = ["fixed_size_list<int", "fixed_shape"] if OLD else []
+FIXED = ["fixed_size_list<int", "fixed_shape", "variable_shape"] if OLD else []
 UNWRITABLE = ["union", "interval", *FIXED]
 FORMATS = ["jax", "numpy", "arrow", None]
 

@@ -16,6 +16,7 @@ class Case(NamedTuple):
 
     type: pa.DataType
     values: list[Any]
+    metadata: dict[str, str] | None = None
 
     def array(self, values: list[Any] | None = None) -> pa.Array:
         """Makes an array of the type; a value may be None."""
@@ -58,6 +59,7 @@ _EVEN = [[1, 2], [3, 4], [5, 6], [7, 8]]
 _UNEVEN = [[1, 2], [], [3], [4, 5, 6]]
 _DAY = dt.timedelta(days=1, seconds=5)
 _PAIRS = [[(1, 0.5)], [], [(2, 1.0), (3, 1.5)], [(4, 2.0)]]
+_SHAPES = [(1, 2), (2, 2), (3, 1), (2, 2)]
 _STRUCT = pa.struct({"x": pa.int32(), "name": pa.string()})
 _ROWS = [{"x": i, "name": n} for i, n in zip(_INTS, "abcd", strict=True)]
 
@@ -127,6 +129,11 @@ _CASES = {
             pa.int16(), (3, 2), dim_names=("column", "row"), permutation=(1, 0)
         ),
         [[6 * i + k for k in range(6)] for i in range(4)],
+    ),
+    "arrow.variable_shape_tensor": Case(
+        pa.struct({"data": pa.list_(pa.int16()), "shape": pa.list_(pa.int32(), 2)}),
+        [{"data": list(range(a * b)), "shape": [a, b]} for a, b in _SHAPES],
+        {"ARROW:extension:name": "arrow.variable_shape_tensor"},
     ),
     "arrow.bool8": Case(pa.bool8(), [1, 0, 0, 7]),
     "arrow.uuid": Case(pa.uuid(), [bytes(range(i, i + 16)) for i in range(4)]),

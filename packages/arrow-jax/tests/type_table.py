@@ -3,6 +3,7 @@
 python packages/arrow-jax/tests/type_table.py
 """
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +92,9 @@ def kind(tree: Any, first: str = "") -> str:
         return f"{{{fields}}}"
     if isinstance(tree, list):
         inner = {kind(x, "k") for x in tree} - {"NoneType", "list"}
-        return " of ".join(["list", *sorted(inner)])
+        if len(inner) > 1:  # tensors that differ in more than their first size
+            inner = {re.sub(r"\d+(?=[,\]])", "k", max(inner))}
+        return " of ".join(["list", *inner])
     if hasattr(tree, "shape"):
         shape = list(map(str, tree.shape))
         shape[:1] = [first or shape[0]] if shape else []
@@ -99,9 +102,10 @@ def kind(tree: Any, first: str = "") -> str:
     return type(tree).__name__
 
 
-def dataset(array: pa.Array, feature: Any = None) -> Dataset:
+def dataset(array: pa.Array, feature: Any = None, said: Any = None) -> Dataset:
     features = None if feature is None else {"c": feature}
-    return Dataset.from_arrow(pa.table({"c": array}), features)
+    schema = pa.schema([pa.field("c", array.type, metadata=said)])
+    return Dataset.from_arrow(pa.table([array], schema=schema), features)
 
 
 def code(text: str) -> str:
@@ -113,13 +117,15 @@ def given(ds: Dataset, **options: Any) -> tuple[str, str]:
     ds = ds.with_format("jax", **options)
     batches = [batch["c"] for batch in ds.iter(len(ds))]
     many = {kind(column, "n") for column in (ds[:]["c"], ds["c"], *batches)}
-    first = "k" if "[k" in str(many) else ""
-    return kind(ds[0]["c"], first), " or ".join(sorted(many))
+    row = kind(ds[0]["c"], "k" if "[k" in str(many) else "")
+    if "k, k" in str(many):
+        row = re.sub(r"\d+(?=[,\]])", "k", row)
+    return row, " or ".join(sorted(many))
 
 
 def type_line(name: str, case: Case) -> str:
     """A row of the first table."""
-    ds = dataset(case.array())
+    ds = dataset(case.array(), said=case.metadata)
     below = ", [unless asked for](#on-request)" if name in dict(REQUESTS) else ""
     try:
         with jax.enable_x64(new_val=True):
@@ -148,8 +154,10 @@ def with_nulls(case: Case) -> pa.Array:
 def null_line(name: str, case: Case) -> str:
     """A row of the second table; of types that have an array."""
     with jax.enable_x64(new_val="[us" in name):
-        spec = dataset(case.array()).with_format("jax").spec.get("c")
-        _, many = given(dataset(with_nulls(case)), nulls="mask")
+        ds = dataset(case.array(), said=case.metadata)
+        spec = ds.with_format("jax").spec.get("c")
+        holed = dataset(with_nulls(case), said=case.metadata)
+        _, many = given(holed, nulls="mask")
     said = code(kind(spec)) if spec is not None else "left out"
     return f"| {code(name)} | {said} | {code(many)} |"
 

@@ -170,8 +170,7 @@ class NumberPlan:
                 f'{{{self.name!r}: "{self.stored}"}}, or change the numbers with ds.map'
             )
         coarser = (
-            f", ask for two int32: Dataset.from_arrow(table, features={{{self.name!r}: "
-            'Days("ms")})'
+            f', ask for two int32: ds.cast_column({self.name!r}, Days("ms"))'
             if self.unit
             else ", cast the column"
         )

@@ -200,8 +200,8 @@ def unsupported(name: str, type_: Any) -> UnsupportedTypeError:
       The error, with ways out.
     """
     wanted = '"float32"' if "decimal" in str(type_) else '"int32"'
-    ask = f"Dataset.from_arrow(table, features={{{name!r}: Value({wanted})}})"
     castable = any(word in str(type_) for word in ("decimal", "null"))
+    ask = f"ds.cast_column({name!r}, Value({wanted}))"
     return UnsupportedTypeError(
         f"column {name!r} has type {type_}, which has no array to become. "
         f"{f'Say what it shall be: {ask}, or leave' if castable else 'Leave'} it out "
