@@ -14,6 +14,8 @@ from arrow_jax import (
     Image,
     NullsError,
     ShapeError,
+    read_parquet,
+    write_parquet,
 )
 
 RNG = np.random.default_rng(0)
@@ -160,3 +162,108 @@ def test_without_a_format_images_are_pil_images():
     assert got[1] is None
     with pytest.raises(DecodeError, match="column 'im', row 0"):
         dataset([b"?"])[0]
+
+
+def striped(width, height):
+    """A grey image whose left half is white."""
+    pixels = np.zeros((height, width), np.uint8)
+    pixels[:, : width // 2] = 255
+    return pixels
+
+
+@pytest.mark.parametrize(
+    ("fit", "wanted"),
+    [
+        ("stretch", [[255, 255, 0, 0]] * 4),
+        ("pad", [[0] * 4, [255, 255, 0, 0], [255, 255, 0, 0], [0] * 4]),
+        ("crop", [[255, 255, 0, 0]] * 4),
+    ],
+)
+def test_a_size_makes_all_images_one(fit, wanted):
+    items = [striped(16, 8), striped(32, 16)]
+    ds = dataset(items, size=(4, 4), fit=fit).with_format("jax")
+    assert ds.spec["im"].shape == (4, 4)
+    got = np.asarray(ds[:]["im"]).astype(int)
+    # Where white meets black the colours are mixed.
+    inner = got[:, :, [0, 3]]
+    np.testing.assert_array_equal(inner, np.array([wanted] * 2)[:, :, [0, 3]])
+    assert ds.with_format(None)[0]["im"].size == (4, 4)
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGB", "RGBA", "CMYK"])
+@pytest.mark.parametrize("fit", ["pad", "crop", "stretch"])
+def test_every_mode_can_be_resized(mode, fit):
+    form = "TIFF" if mode == "CMYK" else "PNG"
+    items = [image(mode, form=form), image(mode, (3, 9), form)]
+    ds = dataset(items, size=(5, 7), fit=fit).with_format("jax")
+    got = ds[:]["im"]
+    spec = ds.spec["im"]
+    assert (got.shape, got.dtype) == ((2, *spec.shape), spec.dtype)
+    assert spec.shape[:2] == (5, 7)
+    one = dataset([*items, image("L")], size=(5, 7), mode="RGB").with_format("jax")
+    assert one[:]["im"].shape == (3, 5, 7, 3)
+
+
+def test_sixteen_bits_can_be_resized():
+    pixels = [RNG.integers(0, 2**16, shape, np.uint16) for shape in ((4, 6), (2, 2))]
+    got = dataset(pixels, size=(4, 6), fit="stretch").with_format("jax")[:]["im"]
+    assert got.dtype == np.uint16
+    np.testing.assert_array_equal(got[0], pixels[0])
+
+
+def test_images_are_turned_upright_on_request():
+    pixels = RNG.integers(0, 256, (4, 6), np.uint8)
+    turned = PilImage.fromarray(pixels)
+    turned.getexif()[0x0112] = 6  # to be turned clockwise
+    buffer = io.BytesIO()
+    turned.save(buffer, "PNG", exif=turned.getexif())
+    content = buffer.getvalue()
+    as_is = dataset([content] * 2).with_format("jax")
+    assert as_is[:]["im"].shape == (2, 4, 6)
+    ds = dataset([content] * 2, upright=True).with_format("jax")
+    assert ds.spec["im"].shape == (6, 4)
+    np.testing.assert_array_equal(ds[0]["im"], np.rot90(pixels, -1))
+    # A PIL image keeps its orientation on its way into a column.
+    with PilImage.open(io.BytesIO(content)) as opened:
+        again = dataset([opened], upright=True).with_format("jax")[0]["im"]
+    np.testing.assert_array_equal(again, np.rot90(pixels, -1))
+    jpeg = io.BytesIO()
+    turned.save(jpeg, "JPEG", exif=turned.getexif())
+    ds = dataset([jpeg.getvalue()], upright=True).with_format("jax")
+    assert ds[:]["im"].shape == (1, 6, 4)
+
+
+def test_options_of_an_image_go_through_a_file(tmp_path):
+    feature = Image(mode="RGB", size=(5, 7), fit="crop", upright=True)
+    features = Features({"im": feature})
+    write_parquet(tmp_path / "x.parquet", {"im": [image("L")]}, features)
+    assert read_parquet(tmp_path / "x.parquet").features == features
+
+
+def test_options_that_are_none_say_what_is_wanted():
+    with pytest.raises(ArrowJaxError, match=r"size=\(5,\)\): wanted \(height, width\)"):
+        Image(size=(5,))
+    with pytest.raises(ArrowJaxError, match=r"fit='cut'\): wanted \"pad\""):
+        Image(fit="cut")
+
+
+def test_what_png_has_no_colours_for_is_kept_without_loss():
+    pixels = RNG.integers(0, 256, (4, 6, 4), np.uint8)
+    parts = [PilImage.fromarray(pixels[..., i]) for i in range(4)]
+    cmyk = PilImage.merge("CMYK", parts)
+    deep = PilImage.fromarray(RNG.standard_normal((4, 6)).astype(np.float32))
+    for made in (cmyk, deep):
+        got = dataset([made]).with_format("numpy")[0]["im"]
+        np.testing.assert_array_equal(got, np.asarray(made))
+
+
+def test_paths_and_pil_images_go_in(tmp_path):
+    (tmp_path / "a.png").write_bytes(image("RGB"))
+    with PilImage.open(tmp_path / "a.png") as opened:
+        items = [tmp_path / "a.png", str(tmp_path / "a.png"), opened]
+        ds = dataset(items).with_format("jax")
+        wanted = np.asarray(opened)
+    got = ds[:]["im"]
+    assert got.shape == (3, 4, 6, 3)
+    for one in got:
+        np.testing.assert_array_equal(one, wanted)

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image as PilImage
 
-from arrow_jax import DecodeError, read_parquet
+from arrow_jax import Dataset, DecodeError, read_parquet
 
 META = {"huggingface": b'{"info": {"features": {"im": {"_type": "Image"}}}}'}
 
@@ -61,3 +61,21 @@ def test_a_path_that_leads_out_is_refused(folder, path):
         read(folder, path).with_format("jax")[:]
     with pytest.raises(DecodeError, match=r"column 'im', row 1: the path"):
         read(folder, path)[:]
+
+
+def test_the_caller_may_allow_more(folder):
+    secret = str(folder.parent / "secret.png")
+    type_ = pa.struct({"bytes": pa.binary(), "path": pa.string()})
+    table = pa.table({"im": pa.array([{"bytes": None, "path": secret}], type_)})
+    table = table.replace_schema_metadata(META)
+    pq.write_table(table, folder / "x.parquet")
+    ds = read_parquet(folder / "x.parquet", folder="/")
+    assert ds.with_format("jax")[0]["im"].shape == (2, 3)
+    assert Dataset.from_arrow(table, folder="/")[0]["im"].size == (3, 2)
+    for allowed in (None, folder, folder.parent):
+        with pytest.raises(DecodeError, match=r'read_parquet\(\.\.\., folder="/"\)'):
+            Dataset.from_arrow(table, folder=allowed)[0]
+    beside = [{"bytes": None, "path": "secret.png"}]
+    table = pa.table({"im": pa.array(beside, type_)}).replace_schema_metadata(META)
+    ds = Dataset.from_arrow(table, folder=folder.parent).with_format("jax")
+    assert ds[0]["im"].shape == (2, 3)

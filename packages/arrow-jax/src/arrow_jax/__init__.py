@@ -28,8 +28,10 @@ from arrow_jax._features import (
     List,
     Value,
 )
+from arrow_jax._ipc import read_ipc
 from arrow_jax._loader import Loader
 from arrow_jax._parquet import read_parquet
+from arrow_jax._text import read_csv, read_json
 from arrow_jax._write import write_parquet
 
 __all__ = [
@@ -58,6 +60,9 @@ __all__ = [
     "UnsupportedTypeError",
     "Value",
     "concatenate",
+    "read_csv",
+    "read_ipc",
+    "read_json",
     "read_parquet",
     "to_arrow",
     "write_parquet",

@@ -146,8 +146,8 @@ def _check_fixed(name: str, plan: Plan, ragged: Mapping[str, int]) -> None:
 def _advice(name: str, plan: Plan) -> str:
     if isinstance(plan, ImagePlan):
         return (
-            "its images differ in size or mode, and batches have one shape. "
-            'Image(mode="RGB") makes modes alike; sizes have to be made so before'
+            "its images differ in size or mode, and batches have one shape. Make them "
+            f'alike: ds.cast_column({name!r}, Image(mode="RGB", size=(224, 224)))'
         )
     return (
         "its lists differ in length, and batches have one shape. Give the greatest "

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from arrow_jax._chunks import Index
@@ -71,7 +72,11 @@ class Dataset(ColumnVerbs):
 
     @classmethod
     def from_arrow(
-        cls, data: Any, features: Mapping[str, Any] | None = None
+        cls,
+        data: Any,
+        features: Mapping[str, Any] | None = None,
+        *,
+        folder: Any = None,
     ) -> "Dataset":
         """Makes a dataset of Arrow data; nothing is copied.
 
@@ -81,6 +86,8 @@ class Dataset(ColumnVerbs):
             such as a polars or pandas frame.
           features: what some of the columns are; one that is stored as something else
             is cast, such as decimals to `Value("float32")`.
+          folder: where paths in image columns start; only what lies below is read, and
+            absolute paths only with "/". By default no path is.
 
         Returns:
           The dataset.
@@ -95,7 +102,8 @@ class Dataset(ColumnVerbs):
           3
         """
         table = with_features(as_table(data), features or {})
-        return cls.of_source(Source.of(table, features))
+        below = None if folder is None else Path(folder)
+        return cls.of_source(Source.of(table, features, folder=below))
 
     @classmethod
     def of_source(cls, source: Source, rows: Index | None = None) -> "Dataset":

@@ -157,7 +157,9 @@ def kind_of(source: Source) -> tuple[str, str, Any]:
         for name, f in source.features.items()
     }
     schema = source.table.schema.remove_metadata()
-    return str(schema), repr(features), source.folder
+    # Where paths start matters only to what has paths.
+    has_paths = "Image(" in repr(features)
+    return str(schema), repr(features), source.folder if has_paths else None
 
 
 def _moved(split: Dataset, starts: Mapping[int, int]) -> Index:

@@ -256,14 +256,42 @@ class Image:
       mode: convert every image to this PIL mode, such as "RGB" or "L".
       shape: the decoded shape that every image has. Where it is not given, one scan
         of the headers finds out whether all are of one size.
+      size: make every image this (height, width).
+      fit: how: "pad" scales it to fit inside and puts zeros around it, "crop" scales
+        it to cover and cuts what stands out, "stretch" changes its proportions.
+      upright: turn images as their EXIF orientation says.
+
+    Raises:
+      ArrowJaxError: if `size` is not two sizes, or `fit` none of these.
 
     Example:
-      >>> Image(mode="L", shape=(28, 28))
-      Image(mode='L', shape=(28, 28))
+      >>> Image(mode="L", shape=(28, 28)).mode
+      'L'
+      >>> import numpy as np
+      >>> from arrow_jax import Dataset
+      >>> pixels = [np.zeros((8, 8), np.uint8), np.zeros((6, 9), np.uint8)]
+      >>> ds = Dataset.from_dict({"im": pixels}, {"im": Image(size=(4, 4))})
+      >>> ds.with_format("jax")["im"].shape
+      (2, 4, 4)
     """
 
     mode: str | None = None
     shape: tuple[int, ...] | None = None
+    size: tuple[int, int] | None = None
+    fit: str = "pad"
+    upright: bool = False
+
+    def __post_init__(self) -> None:
+        if self.size is not None:
+            if len(self.size) != 2 or min(self.size) < 1:
+                raise ArrowJaxError(
+                    f"Image(size={self.size}): wanted (height, width), of at least 1"
+                )
+            object.__setattr__(self, "size", tuple(self.size))
+        if self.fit not in ("pad", "crop", "stretch"):
+            raise ArrowJaxError(
+                f'Image(fit={self.fit!r}): wanted "pad", "crop" or "stretch"'
+            )
 
 
 class Features(Mapping[str, Any]):

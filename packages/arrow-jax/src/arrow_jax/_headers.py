@@ -16,11 +16,13 @@ _JPEG_CHANNELS = {1: 0, 3: 3, 4: 4}
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 
-def scan(array: pa.Array) -> set[Header]:
+def scan(array: pa.Array, *, upright: bool = False) -> set[Header]:
     """Reads the headers of a column of compressed images.
 
     Args:
       array: binary or large_binary.
+      upright: whether images are to be turned as their EXIF orientation says, for
+        which each has to be opened.
 
     Returns:
       The different headers found. Rows that are null, or no image, add nothing: the
@@ -35,13 +37,13 @@ def scan(array: pa.Array) -> set[Header]:
     raw = np.frombuffer(data, np.uint8)
     long_enough = np.flatnonzero(np.diff(offsets) >= 26)
     heads = raw[offsets[:-1][long_enough, None] + np.arange(26)]
-    is_png = (heads[:, :8] == _PNG).all(axis=1)
+    is_png = (heads[:, :8] == _PNG).all(axis=1) & (not upright)
     found = _png_headers(heads[is_png])
     others = np.ones(len(array), bool)
     others[long_enough[is_png]] = False
     for row in np.flatnonzero(others):
         content = array[int(row)].as_py()
-        header = header_of(content) if content else None
+        header = header_of(content, upright=upright) if content else None
         if header is not None:
             found.add(header)
     return found
@@ -63,19 +65,20 @@ def _png_headers(heads: np.ndarray) -> set[Header]:
     return found
 
 
-def header_of(content: bytes) -> Header | None:
+def header_of(content: bytes, *, upright: bool = False) -> Header | None:
     """Reads the header of one image that is not PNG.
 
     Args:
       content: the compressed image.
+      upright: see `scan`.
 
     Returns:
       Its header, or None if it is no image that can be read.
     """
-    if content[:2] == b"\xff\xd8":
+    if content[:2] == b"\xff\xd8" and not upright:
         return _jpeg_header(content)
     image = open_image(content)
-    return None if image is None else result_of(image)
+    return None if image is None else result_of(image, upright=upright)
 
 
 def _jpeg_header(content: bytes) -> Header | None:

@@ -56,7 +56,8 @@ class ImagePlan:
 
     @cached_property
     def _headers(self) -> set[Header]:
-        return self.source.fact(("headers", self.path), self._scan)
+        key = ("headers", self.path, self.feature.upright)
+        return self.source.fact(key, self._scan)
 
     def _scan(self) -> set[Header]:
         found: set[Header] = set()
@@ -69,21 +70,25 @@ class ImagePlan:
                     contents = self._contents(array, range(first, first + len(array)))
                     inside = pa.array(contents, pa.large_binary())
                 array = inside
-            found |= scan(array)
+            found |= scan(array, upright=self.feature.upright)
         return found
 
     @cached_property
     def _header(self) -> Header | None:
         """Shape and dtype of every image, or None where they differ."""
-        mode, shape = self.feature.mode, self.feature.shape
+        mode, shape, size = self.feature.mode, self.feature.shape, self.feature.size
         if shape:
             like = mode_result(mode) if mode else None
             return Header(shape, like.dtype if like else "uint8")
+        if mode and size:
+            return mode_result(mode, *size)
         headers: set[Header | None] = set(self._headers)
         if mode:
             headers = {mode_result(mode, *h.shape[:2]) for h in self._headers}
+        elif size:
+            headers = {h._replace(shape=size + h.shape[2:]) for h in self._headers}
         if not headers:
-            return Header((0, 0), "uint8")
+            return Header(size or (0, 0), "uint8")
         return next(iter(headers)) if len(headers) == 1 else None
 
     @property
@@ -139,7 +144,7 @@ class ImagePlan:
 
         decode_all(
             contents,
-            self.feature.mode,
+            self.feature,
             use=use,
             say=lambda position, what: self._undecoded(rows, position, what),
         )
@@ -165,7 +170,8 @@ class ImagePlan:
         return (
             f"column {self.name!r}, {self.source.words(row)}: the image is "
             f"{pixels.dtype}{list(pixels.shape)}, the column's are {header.dtype}"
-            f"{list(header.shape)}. Image(mode=...) makes colours alike"
+            f"{list(header.shape)}. Image(mode=...) makes colours alike, "
+            "Image(size=...) sizes"
         )
 
     def padded(self, rows: Index, capacity: int) -> Any:

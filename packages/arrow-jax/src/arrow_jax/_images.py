@@ -1,5 +1,6 @@
 """Decoding compressed images with Pillow, which loads at the first image."""
 
+import importlib
 import io
 import os
 from collections.abc import Callable, Sequence
@@ -11,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from arrow_jax._errors import ArrowJaxError, DecodeError
+from arrow_jax._features import Image
 
 _MODES = {  # PIL mode -> channels (0 for no axis), dtype
     "1": (0, "bool"),
@@ -27,6 +29,8 @@ _MODES = {  # PIL mode -> channels (0 for no axis), dtype
     "F": (0, "float32"),
 }
 _PALETTES = {"P": "RGB", "PA": "RGBA", "RGBX": "RGB", "RGBa": "RGBA", "La": "LA"}
+_ORIENTATION = 0x0112  # the EXIF tag; 5 to 8 exchange height and width
+_LYING = (5, 6, 7, 8)
 _MAX_PIXELS = 1 << 27  # a photo of 134 megapixels; more is taken for an attack
 # Small images decode faster than a thread starts; above this, two threads pay.
 _POOL_BYTES = 1 << 19
@@ -44,22 +48,24 @@ class Header(NamedTuple):
     dtype: str
 
 
-def pillow() -> Any:
+def pillow(module: str = "PIL.Image") -> Any:
     """Imports Pillow.
 
+    Args:
+      module: the part wanted.
+
     Returns:
-      The module `PIL.Image`.
+      The module.
 
     Raises:
       ArrowJaxError: if it is not installed; says what to type.
     """
     try:
-        import PIL.Image  # noqa: PLC0415  (only image columns need it)
+        return importlib.import_module(module)  # only image columns need it
     except ImportError as error:
         raise ArrowJaxError(
             'image columns need Pillow: pip install "arrow-jax[vision]"'
         ) from error
-    return PIL.Image
 
 
 def open_image(content: bytes) -> Any:
@@ -96,24 +102,57 @@ def mode_result(mode: str, height: int = 0, width: int = 0) -> Header | None:
     return Header((height, width, channels) if channels else (height, width), dtype)
 
 
-def result_of(image: Any) -> Header | None:
+def result_of(image: Any, *, upright: bool = False) -> Header | None:
     """Finds what an opened image becomes.
 
     Args:
       image: a PIL image.
+      upright: whether it is to be turned as its EXIF orientation says.
 
     Returns:
       Shape and dtype; None for an unknown mode.
     """
-    return mode_result(image.mode, image.height, image.width)
+    height, width = image.height, image.width
+    if upright and image.getexif().get(_ORIENTATION, 1) in _LYING:
+        height, width = width, height
+    return mode_result(image.mode, height, width)
 
 
-def decode_image(content: bytes, mode: str | None) -> np.ndarray:
+def changed(image: Any, feature: Image) -> Any:
+    """Makes of an image what its feature asks for; opening it is not enough then.
+
+    Args:
+      image: a PIL image.
+      feature: the column's.
+
+    Returns:
+      A PIL image, the same if nothing is asked for.
+    """
+    if feature.upright:
+        image = pillow("PIL.ImageOps").exif_transpose(image)
+    if feature.mode and feature.mode != image.mode:
+        image = image.convert(feature.mode)
+    if feature.size is None:
+        return image
+    if image.mode in _PALETTES:  # colours can be mixed, numbers of colours can't
+        image = image.convert(_PALETTES[image.mode])
+    height, width = feature.size
+    # Bits and 16-bit numbers are picked, the rest is interpolated.
+    sampling = 0 if image.mode == "1" or image.mode.startswith("I;16") else 2
+    match feature.fit:
+        case "pad":
+            return pillow("PIL.ImageOps").pad(image, (width, height), sampling)
+        case "crop":
+            return pillow("PIL.ImageOps").fit(image, (width, height), sampling)
+    return image.resize((width, height), sampling)
+
+
+def decode_image(content: bytes, feature: Image) -> np.ndarray:
     """Decodes one image.
 
     Args:
       content: the compressed image.
-      mode: PIL mode to convert to, or None; palettes become RGB.
+      feature: what is asked for; palettes become RGB.
 
     Returns:
       An array, see `Image`.
@@ -126,17 +165,17 @@ def decode_image(content: bytes, mode: str | None) -> np.ndarray:
         if image.width * image.height > _MAX_PIXELS:
             raise ValueError(f"{image.width} x {image.height} pixels are too many")
         deep_png = image.mode == "I" and image.format == "PNG"
-        wanted = mode or _PALETTES.get(image.mode)
-        if wanted and wanted != image.mode:
-            image = image.convert(wanted)  # noqa: PLW2901  (the file closes with `with`)
-        pixels = np.asarray(image)
+        made = changed(image, feature)
+        if made.mode in _PALETTES:
+            made = made.convert(_PALETTES[made.mode])
+        pixels = np.asarray(made)
     # Before version 11, Pillow widened 16-bit PNG files to 32 bits.
-    return pixels.astype(np.uint16) if deep_png and not mode else pixels
+    return pixels.astype(np.uint16) if deep_png and not feature.mode else pixels
 
 
 def decode_all(
     contents: Sequence[bytes | None],
-    mode: str | None,
+    feature: Image,
     *,
     use: Callable[[int, np.ndarray], None],
     say: Callable[[int, str], DecodeError],
@@ -145,7 +184,7 @@ def decode_all(
 
     Args:
       contents: the compressed images; None is passed over.
-      mode: as for `decode_image`.
+      feature: as for `decode_image`.
       use: takes the position and the pixels of each.
       say: makes the error for a position, given what is wrong.
 
@@ -158,7 +197,7 @@ def decode_all(
         if content is None:
             return
         try:
-            pixels = decode_image(content, mode)
+            pixels = decode_image(content, feature)
         except ArrowJaxError:
             raise
         except Exception as error:  # Pillow raises anything on corrupt files
@@ -217,11 +256,14 @@ def _read(
 ) -> bytes:
     parts = (*PurePosixPath(path).parts, *PureWindowsPath(path).parts)
     rooted = PurePosixPath(path).is_absolute() or PureWindowsPath(path).anchor
+    if rooted and folder == Path(folder.anchor if folder else "."):
+        rooted = False  # the caller has allowed all that there is
     if folder is None or rooted or ".." in parts or "://" in path:
         raise say(
             position,
             f"the path {path!r} is not one below the dataset's folder; a file may only "
-            "name what lies beside it. Put the image's bytes into the column",
+            "name what lies beside it. Put the image's bytes into the column, or, if "
+            'you trust the file, allow more: read_parquet(..., folder="/")',
         )
     file = (folder / path).resolve()
     if not file.is_relative_to(folder.resolve()):

@@ -182,8 +182,14 @@ def _get(said: Any, key: str) -> Any:
 
 
 def _image(said: Any) -> Image:
-    shape = _get(said, "shape")
-    return Image(mode=_get(said, "mode"), shape=tuple(shape) if shape else None)
+    shape, size = _get(said, "shape"), _get(said, "size")
+    return Image(
+        mode=_get(said, "mode"),
+        shape=tuple(shape) if shape else None,
+        size=tuple(size) if size else None,
+        fit=_get(said, "fit") or "pad",
+        upright=bool(_get(said, "upright")),
+    )
 
 
 def _read_json(metadata: Mapping[bytes, bytes]) -> dict[str, Any]:
@@ -223,9 +229,11 @@ def _to_json(feature: Any) -> Any:
             # `datasets` knows no dictionaries and reads them as their values.
             text = all(isinstance(value, str) for value in values)
             said, kind = {"dtype": "string" if text else "int64"}, "Value"
-        case Image(mode, shape):
+        case Image(mode, shape, size):
             said = {"mode": mode} if mode else {}
             said |= {"shape": list(shape)} if shape else {}
+            said |= {"size": list(size), "fit": feature.fit} if size else {}
+            said |= {"upright": True} if feature.upright else {}
         case _:
             said = {"shape": list(feature.shape), "dtype": feature.dtype}
     return said | {"_type": kind}

@@ -95,5 +95,9 @@ def encode_png(where: str, pixels: np.ndarray) -> bytes:
 
 def _save(image: Any) -> bytes:
     buffer = io.BytesIO()
-    image.save(buffer, "PNG")
+    # What PNG has no colours for goes into TIFF, which loses nothing either.
+    plain = image.mode in ("1", "L", "LA", "P", "RGB", "RGBA", "I", "I;16")
+    exif = image.getexif()
+    kept = {"exif": exif.tobytes()} if exif and plain else {}
+    image.save(buffer, "PNG" if plain else "TIFF", **kept)
     return buffer.getvalue()

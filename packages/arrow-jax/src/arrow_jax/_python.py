@@ -1,5 +1,6 @@
 """Rows as Python objects: what a dataset gives before a format is set."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from arrow_jax._chunks import Index
 from arrow_jax._decode import decode_tensor
 from arrow_jax._errors import DecodeError
 from arrow_jax._features import Image
-from arrow_jax._images import image_contents, open_image
+from arrow_jax._images import changed, image_contents, open_image
 from arrow_jax._source import Source
 
 
@@ -29,8 +30,9 @@ def python_column(source: Source, name: str, rows: Index) -> list[Any]:
       DecodeError: if an image is none.
     """
     array = source.stored(name).gather(rows)
-    if isinstance(source.features[name], Image):
-        return _images(source, name, array, rows)
+    feature = source.features[name]
+    if isinstance(feature, Image):
+        return _images(source, feature, name, array, rows)
     if isinstance(array.type, pa.FixedShapeTensorType):
         node = decode_tensor(array)
         values = node.values.astype(object)
@@ -41,7 +43,9 @@ def python_column(source: Source, name: str, rows: Index) -> list[Any]:
     return array.to_pylist()
 
 
-def _images(source: Source, name: str, array: pa.Array, rows: Index) -> list[Any]:
+def _images(
+    source: Source, feature: Image, name: str, array: pa.Array, rows: Index
+) -> list[Any]:
     def say(position: int, what: str) -> DecodeError:
         return DecodeError(
             f"column {name!r}, {source.words(int(rows[position]))}: {what}. Replace "
@@ -54,5 +58,14 @@ def _images(source: Source, name: str, array: pa.Array, rows: Index) -> list[Any
         image = None if content is None else open_image(content)
         if content is not None and image is None:
             raise say(position, "the bytes are no image that Pillow knows")
-        images.append(image)
+        images.append(image and _changed(image, feature, position, say))
     return images
+
+
+def _changed(
+    image: Any, feature: Image, position: int, say: Callable[[int, str], DecodeError]
+) -> Any:
+    try:
+        return changed(image, feature)
+    except Exception as error:  # Pillow raises anything on corrupt files
+        raise say(position, f"{type(error).__name__}: {error}") from error
