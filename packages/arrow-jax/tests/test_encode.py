@@ -141,3 +141,20 @@ def test_arrays_round_trip(dtype, shape, n):
     got = Dataset.from_arrow(to_arrow({"a": array})).with_format("numpy")[:]["a"]
     assert got.dtype == array.dtype
     np.testing.assert_array_equal(got, array)
+
+
+def test_masks_within_ragged_lists_go_back_as_nulls():
+    for values in ([[1, None], [2], []], [[True, None], [False], []]):
+        ds = Dataset.from_dict({"c": values}).with_format("numpy", nulls="mask")
+        assert to_arrow({"c": ds["c"]})["c"].to_pylist() == values
+    for values in ([[[1, None]], [], [None, [2]]], [[[1], None, [2, 3]], None]):
+        ds = Dataset.from_dict({"c": values}).with_format("numpy", nulls="mask")
+        assert to_arrow({"c": ds["c"]})["c"].to_pylist() == values
+
+
+def test_ragged_lists_of_tensors_of_any_rank():
+    rng = np.random.default_rng(0)
+    rows = [rng.integers(0, 9, (k, 2, 3, 4)).astype(np.int8) for k in (1, 3, 2)]
+    back = Dataset.from_arrow(to_arrow({"c": rows})).with_format("numpy")["c"]
+    for got, wanted in zip(back, rows, strict=True):
+        np.testing.assert_array_equal(got, wanted)

@@ -1,7 +1,8 @@
 """Columns come in chunks; picking rows must not mind how many.
 
-Small chunks are merged once, so that their number follows the bytes and not the way
-the file was written. Rows are then found by bisection and gathered chunk by chunk,
+Chunks under 1 MB are merged once, so that their number follows the bytes and not the
+way the file was written: that copies such a column, in pieces of at most 16 MB, beside
+the table. Rows are then found by bisection and gathered chunk by chunk,
 without ever joining big ones: nothing is copied but the rows asked for, and 32-bit
 offsets can't overflow.
 """

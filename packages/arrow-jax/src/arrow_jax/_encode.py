@@ -26,6 +26,7 @@ from arrow_jax._features import (
     List,
     Value,
 )
+from arrow_jax._masked_rows import flatten_rows, holds_mask, row_lengths
 from arrow_jax._png import encode_images
 
 _STORED = {
@@ -240,6 +241,9 @@ def _encode_struct(name: str, values: Mapping[str, Any], feature: Any) -> pa.Arr
 
 def _encode_list(name: str, values: list[Any]) -> pa.Array:
     values = [np.asarray(v) if isinstance(v, jax.Array) else v for v in values]
+    if any(map(holds_mask, values)):
+        elements = _encode_elements(name, flatten_rows(values))
+        return _lists(row_lengths(values), elements)
     arrays = [v for v in values if isinstance(v, np.ndarray)]
     if not arrays or len(arrays) < len(values) or arrays[0].ndim < 1:
         plain = [v.tolist() if _is_deep(v) else v for v in values]
@@ -249,13 +253,36 @@ def _encode_list(name: str, values: list[Any]) -> pa.Array:
             return pa.array(plain, pa.uint64())
     if len({(a.ndim, a.dtype, a.shape[1:]) for a in arrays}) > 1:
         return pa.array([a.tolist() for a in arrays])
-    child = encode_array(name, np.concatenate(arrays))
-    child = child.storage if isinstance(child, pa.ExtensionArray) else child
-    for size in reversed(arrays[0].shape[2:]):
-        child = pa.FixedSizeListArray.from_arrays(child.flatten(), size)
-    if arrays[0].ndim > 2:
-        child = pa.FixedSizeListArray.from_arrays(child, arrays[0].shape[1])
-    return _lists(map(len, arrays), child)
+    return _lists(map(len, arrays), _encode_nested(name, np.concatenate(arrays)))
+
+
+def _encode_elements(name: str, flat: Any) -> pa.Array:
+    """Encodes the elements of all lists of a column."""
+    if isinstance(flat, list):
+        return _encode_list(name, flat)
+    if not isinstance(flat, Masked):
+        return _encode_nested(name, flat)
+    values, valid = flat
+    if isinstance(values, np.ndarray) and values.shape == valid.shape:
+        return _encode_nested(name, values, ~valid)
+    child = _encode_elements(name, values)
+    return child.take(pa.array(np.arange(len(child)), mask=~valid))
+
+
+def _encode_nested(
+    name: str, values: np.ndarray, mask: np.ndarray | None = None
+) -> pa.Array:
+    """Encodes an array of any rank as lists of a fixed size in each other."""
+    flat_mask = None if mask is None else mask.reshape(-1)
+    child = encode_array(name, values.reshape(-1), flat_mask)
+    if not all(values.shape[1:]):  # Arrow can't count rows of nothing
+        type_ = child.type
+        for size in reversed(values.shape[1:]):
+            type_ = pa.list_(type_, size)
+        return pa.array(values.tolist(), type_)
+    for size in reversed(values.shape[1:]):
+        child = pa.FixedSizeListArray.from_arrays(child, size)
+    return child
 
 
 def _is_deep(value: Any) -> bool:
