@@ -163,7 +163,7 @@ def test_images_of_several_modes_are_made_one_on_request():
     ds = Dataset.from_dict(data, Features({"im": Image(mode="RGB")}))
     assert ds.with_format("jax")["im"].shape == (3, 4, 4, 3)
     mixed = Dataset.from_dict(data, Features({"im": Image()}))
-    with pytest.raises(ShapeError, match=r"column 'im'.*Image\(mode=\"RGB\"\)"):
+    with pytest.raises(ShapeError, match=r"column 'im'.*Image\(mode=\"RGB\""):
         Loader(mixed, 3)
 
 

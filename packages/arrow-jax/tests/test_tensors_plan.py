@@ -136,6 +136,15 @@ def test_a_file_keeps_what_they_are(tmp_path):
     np.testing.assert_array_equal(ds[2]["c"], UNEVEN[2])
 
 
+@pytest.mark.parametrize("arrays", [UNEVEN, [tensor(2, 3), tensor(3, 2)]])
+def test_a_part_of_uneven_tensors_stays_a_list(tmp_path, arrays):
+    whole = Dataset.from_arrow(column(arrays))
+    write_parquet(tmp_path / "a.parquet", whole.take(1))
+    part = read_parquet(tmp_path / "a.parquet").with_format("numpy")
+    assert isinstance(part["c"], list)
+    np.testing.assert_array_equal(part["c"][0], arrays[0])
+
+
 @pytest.mark.parametrize(
     "metadata",
     [

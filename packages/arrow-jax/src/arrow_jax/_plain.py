@@ -142,18 +142,18 @@ def _plain_struct(array: pa.StructArray) -> pa.Array:
     return pa.StructArray.from_arrays(new, names, mask=array.is_null())
 
 
-def run_numbers(array: pa.RunEndEncodedArray) -> np.ndarray:
-    """Finds the run that each row is in.
+def run_numbers(array: pa.RunEndEncodedArray, rows: np.ndarray) -> np.ndarray:
+    """Finds the runs that rows are in.
 
     Args:
       array: run-end-encoded, a slice or not.
+      rows: of it.
 
     Returns:
       int64[n], positions in `array.values`.
     """
     ends = np.asarray(array.run_ends)
-    at = np.arange(array.offset, array.offset + len(array))
-    return np.searchsorted(ends, at, side="right")
+    return np.searchsorted(ends, rows + array.offset, side="right")
 
 
 def _from_views(array: Any) -> pa.Array:
@@ -179,7 +179,7 @@ _LAYOUTS: tuple[
 ] = (
     (
         pa.types.is_run_end_encoded,
-        lambda a: plain(a.values).take(pa.array(run_numbers(a))),
+        lambda a: plain(a.values).take(pa.array(run_numbers(a, np.arange(len(a))))),
     ),
     (pa.types.is_string_view, lambda a: a.cast(pa.large_string())),
     (pa.types.is_binary_view, lambda a: a.cast(pa.large_binary())),

@@ -175,6 +175,8 @@ def _facts_within(plan: Plan) -> dict[str, Facts]:
         return {name: facts for found in inner for name, facts in found.items()}
     if isinstance(plan, NumberPlan):
         return {plan.name: facts_of(plan.column.chunks[0])}
+    if isinstance(plan, TensorsPlan):
+        return {f"{plan.name}.data": plan.facts}
     return {}
 
 

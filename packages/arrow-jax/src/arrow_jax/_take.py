@@ -35,7 +35,7 @@ def _take(array: Any, rows: np.ndarray) -> pa.Array:
         storage = take_rows(array.storage, rows)
         return pa.ExtensionArray.from_storage(type_, storage)
     if pa.types.is_run_end_encoded(type_):
-        values = take_rows(array.values, run_numbers(array)[rows])
+        values = take_rows(array.values, run_numbers(array, rows))
         ends = pa.array(np.arange(1, len(rows) + 1), type_.run_end_type)
         return pa.RunEndEncodedArray.from_arrays(ends, values, type=type_)
     if pa.types.is_string_view(type_) or pa.types.is_binary_view(type_):

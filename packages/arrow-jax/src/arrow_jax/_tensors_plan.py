@@ -18,6 +18,7 @@ import pyarrow as pa
 from arrow_jax._chunks import Index
 from arrow_jax._containers import Masked
 from arrow_jax._errors import ShapeError
+from arrow_jax._facts import Facts, facts_of
 from arrow_jax._nodes import Lists, Tensor, compact
 from arrow_jax._number_plan import NumberPlan
 from arrow_jax._plan import row_spec
@@ -81,6 +82,14 @@ class TensorsPlan:
         first = known[0][0]
         alike = all((s == first).all() for s in known) and not self.data.is_ragged
         return tuple(map(int, first)) if alike else None
+
+    @property
+    def facts(self) -> Facts:
+        """Of the elements: of one length only if all shapes are one."""
+        facts = facts_of(self.data.column.chunks[0])
+        if self.is_ragged and not self.data.is_ragged:
+            return Facts((None,), (*facts.nulls, False))
+        return facts
 
     @property
     def is_ragged(self) -> bool:
