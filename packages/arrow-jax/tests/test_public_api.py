@@ -6,7 +6,7 @@ import pytest
 
 import arrow_jax
 
-HEAVY = ("PIL", "fsspec", "pandas", "polars", "datasets")
+HEAVY = ("PIL", "huggingface_hub", "yaml", "fsspec", "pandas", "polars", "datasets")
 
 
 def loaded_by(code):

@@ -29,6 +29,7 @@ from arrow_jax._features import (
     Value,
 )
 from arrow_jax._ipc import read_ipc
+from arrow_jax._load import load_dataset
 from arrow_jax._loader import Loader
 from arrow_jax._parquet import read_parquet
 from arrow_jax._text import read_csv, read_json
@@ -60,6 +61,7 @@ __all__ = [
     "UnsupportedTypeError",
     "Value",
     "concatenate",
+    "load_dataset",
     "read_csv",
     "read_ipc",
     "read_json",

@@ -1,0 +1,97 @@
+import pytest
+
+from arrow_jax import ArrowJaxError
+from arrow_jax._splits import card_patterns, read_card, split_files
+
+
+@pytest.mark.parametrize(
+    ("files", "splits"),
+    [
+        (["a.csv", "b.csv"], {"train": ["a.csv", "b.csv"]}),
+        (["train.csv", "dev.csv"], {"train": ["train.csv"], "validation": ["dev.csv"]}),
+        (
+            ["eval/x.csv", "training/y.csv"],
+            {"train": ["training/y.csv"], "test": ["eval/x.csv"]},
+        ),
+        (
+            ["my_test_3.csv", "train-1.csv"],
+            {"train": ["train-1.csv"], "test": ["my_test_3.csv"]},
+        ),
+        (["latest.csv", "contrast.csv"], {"train": ["contrast.csv", "latest.csv"]}),
+        (["extra.csv", "test.csv"], {"test": ["test.csv"]}),
+        (
+            ["data/odd-00001-of-00002.parquet", "data/odd-00000-of-00002.parquet"],
+            {
+                "odd": [
+                    "data/odd-00000-of-00002.parquet",
+                    "data/odd-00001-of-00002.parquet",
+                ]
+            },
+        ),
+        (
+            ["test/data-00000-of-00001.arrow", "train/data-00000-of-00001.arrow"],
+            {
+                "train": ["train/data-00000-of-00001.arrow"],
+                "test": ["test/data-00000-of-00001.arrow"],
+            },
+        ),
+        ([], {}),
+    ],
+)
+def test_names_say_the_split(files, splits):
+    assert split_files(files) == splits
+    assert list(split_files(files)) == list(splits)
+
+
+def card(folder, text):
+    (folder / "README.md").write_text(f"---\n{text}\n---\n# Words\n---\n")
+    return read_card(folder)
+
+
+def test_a_card_names_files(tmp_path):
+    said = card(
+        tmp_path,
+        "configs:\n- config_name: default\n  data_files:\n"
+    with pytest.raises(ArrowJaxError, match=r"at the top of .*README.md can.t") as bad:
+    )
+    assert card_patterns(said, None) == {
+        "train": ["a/*.csv", "b.csv"],
+        "test": ["c.csv"],
+    }
+    assert card_patterns(said, "default") == card_patterns(said, None)
+    with pytest.raises(ArrowJaxError, match=r"no configuration 'x'; there are \['def"):
+        card_patterns(said, "x")
+
+
+def test_shorter_cards(tmp_path):
+    one = card(tmp_path, "configs:\n- config_name: a\n  data_files: x.csv")
+    assert card_patterns(one, None) == {"train": ["x.csv"]}
+    many = card(tmp_path, "configs:\n- config_name: a\n  data_files: [x.csv, y.csv]")
+    assert card_patterns(many, "a") == {"train": ["x.csv", "y.csv"]}
+    below = card(tmp_path, "configs:\n- config_name: a\n  data_dir: d/")
+    assert card_patterns(below, None) == {"": ["d/**"]}
+    assert card_patterns(card(tmp_path, "license: mit"), None) is None
+
+
+def test_several_configurations(tmp_path):
+    two = (
+        "configs:\n- {config_name: a, data_files: x}\n- {config_name: b, data_files: y"
+    )
+    said = card(tmp_path, f"{two}}}")
+    assert card_patterns(said, "b") == {"train": ["y"]}
+    with pytest.raises(ArrowJaxError, match=r"\['a', 'b'\]. Choose one: .*name='a'"):
+        card_patterns(said, None)
+    assert card_patterns(card(tmp_path, f"{two}, default: true}}"), None) == {
+        "train": ["y"]
+    }
+
+
+def test_a_card_without_yaml_or_with_bad_yaml(tmp_path):
+    assert read_card(tmp_path) == {}
+    (tmp_path / "README.md").write_text("# No header\n---\nconfigs: x\n---\n")
+    assert read_card(tmp_path) == {}
+    with pytest.raises(
+        ArrowJaxError, match=r"YAML at the top of .*README.md can't be"
+    ) as bad:
+        card(tmp_path, "configs: [")
+    assert "\n" not in str(bad.value)
