@@ -2,6 +2,7 @@
 
 import datetime as dt
 import itertools
+from unittest import mock
 
 import jax
 import numpy as np
@@ -175,9 +176,14 @@ def typed(draw, depth=2):
     return type_, st.none() | leaves[type_]
 
 
+@pytest.mark.parametrize("small", [0, 1 << 20], ids=["kept apart", "merged"])
 @given(typed(), st.data())
-def test_any_type_in_any_chunks_against_to_pylist(column, data):
-    type_, values = column
+def test_any_type_in_any_chunks_against_to_pylist(small, column, data):
+    with mock.patch("arrow_jax._chunks._SMALL", small):
+        check_any_type(*column, data)
+
+
+def check_any_type(type_, values, data):
     rows = data.draw(st.lists(values, max_size=6))
     array = build(type_, rows)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(rows)), max_size=3)))
