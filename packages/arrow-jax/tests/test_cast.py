@@ -1,4 +1,5 @@
 import datetime as dt
+import re
 from decimal import Decimal
 
 import jax
@@ -163,3 +164,30 @@ def test_times_that_pass_int32_raise_at_once_and_days_do_not():
     with jax.enable_x64(new_val=True):
         whole = Dataset.from_arrow(pa.table({"c": now})).with_format("jax")
         assert whole[0]["c"].item() == 47482 * 86400
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        pa.array([Decimal("1.5")]),
+        pa.array([[Decimal("1.5")]]),
+        pa.array([[[None]]], pa.list_(pa.large_list(pa.null()))),
+        pa.nulls(1),
+        pa.array([{"p": Decimal("1.5"), "q": 1}]),
+        pa.array([{"p": [Decimal("1.5")], "q": "text"}]),
+    ],
+    ids=lambda array: str(array.type),
+)
+def test_what_the_error_says_to_type_works(array):
+    ds = Dataset.from_arrow(pa.table({"c": array}))
+    with pytest.raises(UnsupportedTypeError, match="Say what it shall be") as caught:
+        ds.with_format("jax")
+    typed = re.search(r"shall be: (ds.*), or leave", str(caught.value))[1]
+    better = eval(typed, {"ds": ds, "Value": Value, "List": List})
+    assert "c" in better.with_format("jax", nulls=0).spec
+
+
+def test_no_way_out_is_invented():
+    interval = pa.array([(1, 2, 3)], pa.month_day_nano_interval())
+    with pytest.raises(UnsupportedTypeError, match=r"to become\. Leave it out with"):
+        Dataset.from_arrow(pa.table({"c": interval})).with_format("jax")

@@ -89,7 +89,7 @@ def _plan_field(source: Source, field: pa.Field, options: Options) -> Plan:
     }
     data, shapes = plans["data"], plans["shape"]
     if not (isinstance(data, NumberPlan) and isinstance(shapes, NumberPlan)):
-        raise unsupported(name, field.type)
+        raise unsupported((name,), field.type)
     return TensorsPlan(name, replace(data, name=name), shapes, order)
 
 
@@ -138,7 +138,7 @@ def plan_column(
         return StringPlan(name, source.kept(path))
     dtype = number_dtype(type_)
     if dtype is None:
-        raise unsupported(name, type_)
+        raise unsupported(path, type_)
     asked = asked_dtype(name, type_, feature, options)
     return NumberPlan(
         name=name,

@@ -20,7 +20,7 @@ from arrow_jax._errors import ArrowJaxError, UnsupportedTypeError
 from arrow_jax._facts import Facts
 from arrow_jax._features import Dictionary, Features
 from arrow_jax._lengths import check_lengths
-from arrow_jax._metadata import read_features
+from arrow_jax._metadata import is_list, read_features
 from arrow_jax._plain import plain
 from arrow_jax._split import split
 
@@ -189,22 +189,33 @@ class Source:
         return column.chunks or [pa.nulls(0, column.type)]
 
 
-def unsupported(name: str, type_: Any) -> UnsupportedTypeError:
+def unsupported(path: tuple[str, ...], type_: Any) -> UnsupportedTypeError:
     """Makes the error for a type that has no array to become.
 
     Args:
-      name: the column's.
-      type_: its Arrow type.
+      path: column, then the fields that lead to it.
+      type_: its plain Arrow type.
 
     Returns:
       The error, with ways out.
     """
-    wanted = '"float32"' if "decimal" in str(type_) else '"int32"'
-    castable = any(word in str(type_) for word in ("decimal", "null"))
-    ask = f"ds.cast_column({name!r}, Value({wanted}))"
+    column, *fields = path
+    feature = _castable(type_)
+    if fields:
+        feature = feature and f"ds.features[{column!r}] | {{{fields[0]!r}: {feature}}}"
+    ask = f"Say what it shall be: ds.cast_column({column!r}, {feature}), or leave"
     return UnsupportedTypeError(
-        f"column {name!r} has type {type_}, which has no array to become. "
-        f"{f'Say what it shall be: {ask}, or leave' if castable else 'Leave'} it out "
-        "with with_format(..., columns=[...]), or read it with "
-        'with_format("arrow")'
+        f"column {'.'.join(path)!r} has type {type_}, which has no array to become. "
+        f"{ask if feature and len(fields) < 2 else 'Leave'} it out with "
+        'with_format(..., columns=[...]), or read it with with_format("arrow")'
     )
+
+
+def _castable(type_: pa.DataType) -> str:
+    """A feature that such a column can be cast to, as one types it."""
+    if is_list(type_):
+        inner = _castable(type_.value_type)
+        return inner and f"List({inner})"
+    if pa.types.is_null(type_):
+        return 'Value("int32")'
+    return 'Value("float32")' if pa.types.is_decimal(type_) else ""
