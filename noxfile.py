@@ -182,9 +182,9 @@ def bench(session: nox.Session) -> None:
 @nox.session(name="tests-tools", python=NEWEST)
 def tests_tools(session: nox.Session) -> None:
     """Test the programs in tools/."""
-    session.install("nox", "pytest", "uv")
+    session.install("nox", "pytest", "uv", "-e", str(HARNESS))
     session.chdir(ROOT / "tools")
-    session.run("pytest", *session.posargs)
+    session.run("pytest", "--forbid-skips", *session.posargs)
 
 
 @nox.session(python=NEWEST)

@@ -8,9 +8,11 @@
 It keeps an environment with nox and uv in .quiver/, and hands its arguments to nox.
 """
 
+import fcntl
 import hashlib
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -67,9 +69,18 @@ def download_pip(folder: Path) -> Path:
     return path
 
 
+def mark() -> str:
+    """What an environment is made for; one that was made for another is made anew."""
+    return "\n".join([str(ROOT), *NEEDS])
+
+
 def make_environment(folder: Path) -> None:
     """Makes the environment; the mark comes last, so half of one does not count."""
     shutil.rmtree(str(folder), ignore_errors=True)
+    if (HOME / "root").exists() and (HOME / "root").read_text() != str(ROOT):
+        # The programs of nox's environments name the place that they were made in.
+        shutil.rmtree(str(ROOT / ".nox"), ignore_errors=True)
+    (HOME / "root").write_text(str(ROOT))
     if has_ensurepip():
         venv.create(str(folder), with_pip=True)
         pip = ["-m", "pip"]
@@ -79,31 +90,51 @@ def make_environment(folder: Path) -> None:
     python = str(folder / "bin" / "python")
     options = ["-qq", "--disable-pip-version-check"]
     subprocess.run([python, *pip, "install", *options, *NEEDS], check=True)
-    (folder / "whole").write_text("\n".join(NEEDS))
+    (folder / "whole").write_text(mark())
 
 
 def is_whole(folder: Path) -> bool:
     """Whether the environment is there and holds what is needed today."""
-    mark = folder / "whole"
-    whole = mark.exists() and mark.read_text().split("\n") == NEEDS
-    return whole and (folder / "bin" / "python").exists()
+    whole = folder / "whole"
+    return whole.exists() and whole.read_text() == mark()
+
+
+def ensure_environment(folder: Path) -> None:
+    """Makes the environment unless it is there, while others that want it wait."""
+    HOME.mkdir(exist_ok=True)
+    with (HOME / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not is_whole(folder):
+            say(f"making an environment with nox and uv in {folder}")
+            make_environment(folder)
 
 
 def run(arguments: list, folder: Path) -> int:
-    """Runs nox, waits for it even through Ctrl-C, and returns its exit code."""
+    """Runs nox, hands signals on to it and its tasks, and returns its exit code."""
     if not arguments[0].startswith("-"):
         arguments = ["-s", *arguments]
     say("nox " + " ".join(arguments))
-    environment = dict(os.environ, QUIVER_TYPED="python3 tools/run.py")
+    typed = "python3 " + shlex.quote(sys.argv[0])
+    environment = dict(os.environ, QUIVER_TYPED=typed)
     environment["PATH"] = os.pathsep.join(
         [str(folder / "bin"), os.environ.get("PATH", os.defpath)]
     )
-    nox = [str(folder / "bin" / "nox"), "-f", str(ROOT / "noxfile.py")]
-    process = subprocess.Popen(nox + arguments, env=environment)
-    # Ctrl-C reaches the task as well, and the task decides what to do with it.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, lambda *_: process.terminate())
-    return process.wait()
+    python = str(folder / "bin" / "python")
+    nox = [python, "-m", "nox", "-f", str(ROOT / "noxfile.py")]
+    # A group of their own, so that a signal reaches all of them and each of them once.
+    process = subprocess.Popen(nox + arguments, env=environment, start_new_session=True)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: os.killpg(process.pid, signal.SIGINT))
+    code = process.wait()
+    return code if code >= 0 else 128 - code
+
+
+def misplaced_option(arguments: list) -> str:
+    """The first option of a task that stands before the --, or nothing."""
+    if arguments[0].startswith("-"):
+        return ""
+    tasks = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    return next((word for word in tasks if word.startswith("-")), "")
 
 
 def main(arguments: list) -> int:
@@ -115,14 +146,21 @@ def main(arguments: list) -> int:
     if not arguments or arguments[0] in ("-h", "--help"):
         print(__doc__.strip())
         return 0 if arguments else 2
+    option = misplaced_option(arguments)
+    if option:
+        task = arguments[0]
+        say(f"{option}: options of a task go behind --, as in: {task} -- {option} ...")
+        return 2
     folder = HOME / "python{}.{}".format(*sys.version_info)
-    if not is_whole(folder):
-        say(f"making an environment with nox and uv in {folder}")
-        try:
-            make_environment(folder)
-        except (OSError, subprocess.CalledProcessError) as error:
-            say(f"that failed ({error}); is pypi.org within reach?")
-            return 2
+    try:
+        ensure_environment(folder)
+    except (OSError, subprocess.CalledProcessError) as error:
+        pip = isinstance(error, subprocess.CalledProcessError)
+        say(f"{'see above' if pip else error}; is pypi.org within reach?")
+        return 2
+    except KeyboardInterrupt:
+        say("stopped")
+        return 130
     return run(arguments, folder)
 
 

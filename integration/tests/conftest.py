@@ -29,8 +29,9 @@ def small(shipped, tmp_path):
 
 
 @pytest.fixture
-def call(capsys):
+def call(capsys, monkeypatch):
     """Calls the command line, and returns what it said."""
+    monkeypatch.delenv("MNIST_GAN_TYPED", raising=False)
 
     def run(*arguments):
         capsys.readouterr()

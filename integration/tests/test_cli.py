@@ -129,10 +129,13 @@ def test_an_unknown_address(refused):
 @pytest.mark.parametrize(
     ("option", "value", "complaint"),
     [
-        ("--steps", "0", "wanted 1 or more"),
+        ("--steps", "0", "wanted 1 to 2147483647"),
+        ("--steps", "9" * 401, "wanted 1 to 2147483647"),
+        ("--batch-size", "1e3", "invalid whole number value: '1e3'"),
+        ("--devices", "1000000000000000000000", "wanted 1 to 512"),
         ("--steps", "ten", "ten"),
-        ("--batch-size", "-4", "wanted 1 or more"),
-        ("--devices", "0", "wanted 1 or more"),
+        ("--batch-size", "-4", "wanted 1 to 2147483647"),
+        ("--devices", "0", "wanted 1 to 512"),
         ("--seed", "-1", "wanted 0 to 4294967295"),
         ("--stepz", "3", "unrecognized arguments: --stepz"),
     ],
@@ -193,6 +196,117 @@ def test_resume_with_a_broken_checkpoint(call, run_folder):
             file.write_bytes(b"x")
     arguments = ["--resume", "--out", run_folder, "--devices", "1", "--steps", "20"]
     one_clear_line(call("train", *arguments), "checkpoints/12", "cannot be read")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ("recipe", "slow"),
+        ("recipe", ["fast"]),
+        ("steps", "3000"),
+        ("steps", None),
+        ("steps", 0),
+        ("batch_size", 64.5),
+        ("seed", True),
+        ("data", 5),
+        ("rows", "x"),
+        ("sha256", None),
+    ],
+)
+@pytest.mark.parametrize("command", ["train", "sample"])
+def test_a_config_with_a_wrong_value(call, run_folder, config, command, wrong):
+    import json
+
+    name, value = wrong
+    changed = {**config(run_folder), name: value}
+    (run_folder / "config.json").write_text(json.dumps(changed))
+    arguments = {
+        "train": ["--resume", "--out", run_folder, "--steps", "20", "--devices", "1"],
+        "sample": [run_folder, "--out", run_folder.parent / "x.png"],
+    }
+    said = call(command, *arguments[command])
+    assert len(said.err.splitlines()) == 1
+    one_clear_line(said, name)
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"x" * 100])
+def test_resume_with_broken_metrics(call, run_folder, content):
+    (run_folder / "metrics.parquet").write_bytes(content)
+    arguments = ["--resume", "--out", run_folder, "--devices", "1", "--steps", "20"]
+    one_clear_line(call("train", *arguments), "metrics.parquet", "move it away")
+
+
+def test_metrics_with_other_columns(call, run_folder):
+    pq.write_table(pa.table({"a": [1]}), run_folder / "metrics.parquet")
+    arguments = ["--resume", "--out", run_folder, "--devices", "1", "--steps", "20"]
+    one_clear_line(call("train", *arguments), "metrics.parquet", "move it away")
+
+
+def test_an_empty_address(refused):
+    refused("--data", "", words=["--data ''", "is empty"])
+
+
+def test_an_address_of_a_user_that_is_not_there(refused):
+    refused("--data", "~nobody-of-this-name/x", words=["nobody-of-this-name"])
+
+
+@pytest.mark.parametrize("kind", ["fifo", "device"])
+def test_what_is_neither_file_nor_folder(refused, tmp_path, kind):
+    import os
+
+    path = "/dev/null"
+    if kind == "fifo":
+        path = tmp_path / "fifo"
+        os.mkfifo(path)
+    refused("--data", path, words=["is neither a file nor a folder"])
+
+
+def test_a_link_that_leads_nowhere(refused, tmp_path):
+    loop = tmp_path / "loop.parquet"
+    loop.symlink_to(loop)
+    refused("--data", loop, words=["no such file"])
+    refused("--data", tmp_path, words=["holds no .parquet file"])
+
+
+def test_a_place_that_cannot_be_written_is_found_first(call, small):
+    said = call("train", "--out", small / "run", "--devices", "1")
+    one_clear_line(said, "is no folder", "name another")
+    assert said.out == ""
+
+
+def test_the_run_may_not_go_where_the_data_are(call, small):
+    arguments = ["--data", small.parent, "--out", small.parent, "--devices", "1"]
+    one_clear_line(call("train", *arguments), "holds the data")
+    assert list(small.parent.iterdir()) == [small]
+
+
+def test_a_disk_that_is_full(call, small, tmp_path, monkeypatch):
+    """Orbax reports it as a ValueError of tensorstore's."""
+    import orbax.checkpoint as ocp
+
+    def fail(*args, **kwargs):
+        raise ValueError("RESOURCE_EXHAUSTED: no space left on device\nmore lines")
+
+    monkeypatch.setattr(ocp.CheckpointManager, "save", fail)
+    arguments = ["--data", small, "--steps", "2", "--batch-size", "8"]
+    said = call("train", *arguments, "--out", tmp_path / "out", "--devices", "1")
+    one_clear_line(said, "step 2", "no space left on device", "make room")
+
+
+def test_a_platform_that_is_not_there(tmp_path):
+    import os
+
+    done = subprocess.run(
+        [sys.executable, "-m", "mnist_gan", "train", "--out", tmp_path / "out"],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "JAX_PLATFORMS": "cuda"},
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("mnist-gan: jax found no device: ")
+    assert "unset JAX_PLATFORMS" in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["train", "--help"]])

@@ -155,3 +155,42 @@ def test_an_image_column_of_another_name(tmp_path, shipped):
     column = shipped["image"].slice(0, 3)
     pq.write_table(pa.table({"digit": column}).replace_schema_metadata(meta), file)
     assert sums(_digits.load(str(file))) == SUMS
+
+
+@pytest.mark.parametrize("metadata", [None, {}, {b"huggingface": b"{"}])
+def test_an_image_column_that_lost_its_metadata(tmp_path, shipped, metadata):
+    file = tmp_path / "bare.parquet"
+    pq.write_table(shipped.slice(0, 3).replace_schema_metadata(metadata), file)
+    if metadata and b"huggingface" in metadata:
+        with pytest.warns(UserWarning, match="huggingface"):
+            assert sums(_digits.load(str(file))) == SUMS
+    else:
+        assert sums(_digits.load(str(file))) == SUMS
+
+
+def test_an_image_column_of_plain_bytes(tmp_path, shipped):
+    file = tmp_path / "bytes.parquet"
+    rows = [row["bytes"] for row in shipped["image"].slice(0, 3).to_pylist()]
+    pq.write_table(pa.table({"image": pa.array(rows, pa.binary())}), file)
+    assert sums(_digits.load(str(file))) == SUMS
+
+
+def test_an_image_column_of_text_is_refused(tmp_path):
+    file = tmp_path / "text.parquet"
+    pq.write_table(pa.table({"image": ["a.png", "b.png"]}), file)
+    with pytest.raises((UserError, arrow_jax.ArrowJaxError), match="image"):
+        _digits.load(str(file))
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        bytes([0, 0, 8, 255]) + bytes(20),
+        bytes([0, 0, 8, 3, 0]),
+        bytes([0, 0, 8, 3]) + b"\x80\0\0\0" * 2 + b"\0\0\0\x04",
+    ],
+)
+def test_an_idx_head_that_states_nonsense(tmp_path, head):
+    (tmp_path / "train-images-idx3-ubyte").write_bytes(head)
+    with pytest.raises(UserError, match="states"):
+        _digits.load(str(tmp_path))

@@ -9,7 +9,7 @@ def metrics(tmp_path, after):
 
 
 def test_rows_after_the_checkpoint_are_dropped_on_resume(tmp_path):
-    first = metrics(tmp_path, 0)
+    first = metrics(tmp_path, None)
     for step in range(1, 6):
         first.add(Row(step, step / 2, 1.0, 100.0, 0.0))
     first.write()
@@ -25,7 +25,7 @@ def test_rows_after_the_checkpoint_are_dropped_on_resume(tmp_path):
 
 
 def test_a_new_run_starts_empty(tmp_path):
-    first = metrics(tmp_path, 0)
+    first = metrics(tmp_path, None)
     first.write()
     first.close()
     assert pq.read_table(tmp_path / "m.parquet").num_rows == 0

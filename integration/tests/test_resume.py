@@ -104,10 +104,51 @@ def test_a_signal_saves_and_says_how_to_go_on(tmp_path, number):
     said, _ = process.communicate(timeout=120)
     assert process.returncode == 130
     assert "Traceback" not in said
-    assert f"mnist-gan train --resume --out {out}" in said
+    assert f"mnist-gan train --resume --out {out} --devices 1" in said
     step = int(last_checkpoint(out).state.step)
     assert 1 <= step < 5000
     assert f"stopped at step {step}, and saved" in said
     assert pq.read_table(out / "metrics.parquet").num_rows == step
     for name in ("samples.png", "losses.png", "samples.parquet"):
         assert (out / name).exists()
+
+
+@pytest.mark.parametrize("seconds", [0.5, 3.0, 6.0])
+def test_ctrl_c_before_the_first_step_writes_nothing(tmp_path, seconds):
+    process = start(*OPTIONS, "--out", tmp_path / "run")
+    time.sleep(seconds)
+    process.send_signal(signal.SIGINT)
+    said, _ = process.communicate(timeout=120)
+    if "step 1 of" in said:  # a fast machine is past it
+        return
+    assert process.returncode in (130, -signal.SIGINT), said
+    if seconds > 1:  # before, Python itself has not come to our first line
+        assert "Traceback" not in said
+        assert said.rstrip().endswith("before the first step; nothing was written")
+    assert not (tmp_path / "run").exists()
+
+
+def test_two_processes_do_not_share_a_folder(uninterrupted, tmp_path):
+    import fcntl
+    import shutil
+
+    out = shutil.copytree(uninterrupted, tmp_path / "run")
+    with (out / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        process = start("--resume", "--out", out, "--steps", "300")
+        said, _ = process.communicate(timeout=120)
+    assert process.returncode == 2
+    assert said.splitlines()[-1].startswith("mnist-gan: --out")
+    assert "another process is training there" in said
+
+
+def test_a_reader_that_leaves_does_not_end_the_run(tmp_path):
+    out = tmp_path / "run"
+    command = f"{sys.executable} -m mnist_gan train --steps 12 --batch-size 8"
+    line = f"{command} --devices 1 --out {out} | head -1"
+    done = subprocess.run(
+        ["bash", "-c", line], check=True, capture_output=True, text=True, timeout=200
+    )
+    assert done.stderr == ""
+    assert (out / "checkpoints/12").is_dir()
+    assert pq.read_table(out / "metrics.parquet").num_rows == 12

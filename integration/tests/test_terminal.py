@@ -36,6 +36,7 @@ def test_a_terminal_gets_a_bar_with_everything():
     with _terminal.progress(out, done=0, steps=100) as view:
         view.show(row(25))
     said = out.file.getvalue()
+    assert "nan" not in said
     for word in ("step 25 of 100", "25%", "disc 1.386", "gen 0.693", "212 images/s"):
         assert word in said
 

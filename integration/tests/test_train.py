@@ -11,6 +11,7 @@ from mnist_gan import _metrics
 def test_the_folder_holds_what_it_promises(finished):
     found = sorted(path.name for path in finished.iterdir())
     assert found == [
+        ".lock",
         "checkpoints",
         "config.json",
         "losses.png",
@@ -137,6 +138,6 @@ def test_losses_that_stop_being_finite_end_the_run(call, small, tmp_path, monkey
         *("train", "--data", small, "--out", tmp_path / "out", "--steps", 9),
         *("--batch-size", 8, "--devices", 1),
     )
-    assert said.code == 1
+    assert said.code == 3
     assert "stopped being finite at step 1" in said.err
     assert said.err.count("\n") == 1

@@ -1,5 +1,6 @@
 import ast
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -65,19 +66,26 @@ def test_a_half_made_environment_is_not_whole(load, tmp_path):
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/python").touch()
     assert not program.is_whole(tmp_path)
-    (tmp_path / "whole").write_text("\n".join(program.NEEDS))
+    (tmp_path / "whole").write_text(program.mark())
     assert program.is_whole(tmp_path)
-    (tmp_path / "whole").write_text("nox==1")
+
+
+def test_an_environment_of_a_clone_that_was_moved_is_not_whole(
+    load, tmp_path, monkeypatch
+):
+    program = load("run")
+    (tmp_path / "whole").write_text(program.mark())
+    monkeypatch.setattr(program, "ROOT", tmp_path / "moved")
     assert not program.is_whole(tmp_path)
 
 
 @pytest.fixture
 def bin_with_nox(tmp_path):
-    """A folder whose nox prints its arguments."""
+    """A folder whose python prints its arguments."""
     (tmp_path / "bin").mkdir()
-    nox = tmp_path / "bin/nox"
-    nox.write_text('#!/bin/sh\nfor a in "$@"; do echo "$a"; done\nexit 7\n')
-    nox.chmod(0o755)
+    python = tmp_path / "bin/python"
+    python.write_text('#!/bin/sh\nfor a in "$@"; do echo "$a"; done\nexit 7\n')
+    python.chmod(0o755)
     return tmp_path
 
 
@@ -96,7 +104,7 @@ def test_arguments_reach_nox_and_its_exit_code_comes_back(
 ):
     assert load("run").run(typed, bin_with_nox) == 7
     said = capfd.readouterr().out.split("\n")[:-1]
-    assert said == ["-f", str(ROOT / "noxfile.py"), *handed_on]
+    assert said == ["-m", "nox", "-f", str(ROOT / "noxfile.py"), *handed_on]
 
 
 def test_pip_comes_from_the_index_where_python_has_none(load, tmp_path):
@@ -108,3 +116,47 @@ def test_pip_comes_from_the_index_where_python_has_none(load, tmp_path):
         text=True,
     )
     assert shown.stdout.startswith("pip ")
+
+
+@pytest.mark.parametrize(
+    ("typed", "option"),
+    [
+        (["train", "--steps", "30"], "--steps"),
+        (["tests", "-x"], "-x"),
+        (["train", "--resume", "--", "--steps"], "--resume"),
+    ],
+)
+def test_an_option_before_the_dashes_gets_a_hint(load, capsys, typed, option):
+    assert load("run").main(typed) == 2
+    said = capsys.readouterr().err
+    assert f"{option}: options of a task go behind --" in said
+    assert f"{typed[0]} -- {option}" in said
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_reach_the_task_and_its_exit_code_comes_back(tmp_path, number):
+    (tmp_path / "bin").mkdir()
+    python = tmp_path / "bin/python"
+    # Stands for nox with a task below it: both get the signal, the task saves.
+    task = "import signal, sys, time\n"
+    task += "def save(*_): print('saved', flush=True); sys.exit(0)\n"
+    task += "signal.signal(signal.SIGINT, save); print('up', flush=True)\n"
+    task += "time.sleep(60)\n"
+    (tmp_path / "task.py").write_text(task)
+    nox = f"#!/bin/sh\ntrap '' INT\n{sys.executable} {tmp_path}/task.py &\n"
+    python.write_text(
+        nox.replace("trap '' INT\n", "trap : INT\n") + "wait; wait; exit 130\n"
+    )
+    python.chmod(0o755)
+    program = f"import sys; sys.path.insert(0, {str(RUN.parent)!r}); import run\n"
+    program += (
+        f"from pathlib import Path\nsys.exit(run.run(['x'], Path({str(tmp_path)!r})))"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "up\n"
+    process.send_signal(number)
+    said, _ = process.communicate(timeout=30)
+    assert said == "saved\n"
+    assert process.returncode == 130

@@ -43,12 +43,27 @@ class Checkpoints:
         self._folder = folder
 
     def save(self, checkpoint: Checkpoint) -> None:
-        """Writes a checkpoint for the state's step."""
+        """Writes a checkpoint for the state's step.
+
+        Args:
+          checkpoint: what to write.
+
+        Raises:
+          UserError: if it cannot be written; those before are still whole.
+        """
         arguments = ocp.args.Composite(
             state=ocp.args.StandardSave(checkpoint.state),
             data=ocp.args.JsonSave(checkpoint.data),
         )
-        self._manager.save(int(checkpoint.state.step), args=arguments)
+        step = int(checkpoint.state.step)
+        try:
+            self._manager.save(step, args=arguments)
+        except (ValueError, OSError, RuntimeError) as error:
+            raise UserError(
+                f"{self._folder}: the checkpoint of step {step:,} could not be written "
+                f"({_first_line(error)}); make room, and go on from the one before "
+                "with --resume"
+            ) from error
 
     def latest_step(self) -> int | None:
         """The step of the last whole checkpoint, or None."""
@@ -83,13 +98,18 @@ class Checkpoints:
         try:
             restored = self._manager.restore(step, args=arguments)
         except (ValueError, KeyError, TypeError, OSError) as error:
-            first = str(error).strip().splitlines()[0]
             raise UserError(
-                f"{self._folder / str(step)}: the checkpoint cannot be read ({first}); "
-                "delete that folder to go on from the one before"
+                f"{self._folder / str(step)}: the checkpoint cannot be read "
+                f"({_first_line(error)}); delete that folder to go on from the one "
+                "before"
             ) from error
         return Checkpoint(restored["state"], restored["data"])
 
     def close(self) -> None:
         """Lets go of the folder."""
         self._manager.close()
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0][:200]

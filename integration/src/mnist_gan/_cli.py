@@ -1,17 +1,24 @@
 """The command line."""
 
 import argparse
-import os
+import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
+
+from mnist_gan._errors import DivergedError, UserError
+from mnist_gan._interrupts import Interrupts, interrupts
+from mnist_gan._typed import resume_command
 
 # jax and what builds on it are imported once the arguments are known to be right.
 
 _PROGRAM = "mnist-gan"
 _OUT = Path("runs/mnist-gan")
-_EXIT_USER, _EXIT_DIVERGED, _EXIT_STOPPED = 2, 1, 130
+_EXIT_USER, _EXIT_DIVERGED, _EXIT_STOPPED = 2, 3, 130
+_LARGEST = 2**31 - 1
+_MOST_DEVICES = 512
+_MOST_SAMPLES = 100_000
 
 _TRAIN_EXAMPLES = """\
 examples:
@@ -30,21 +37,21 @@ examples:
 """
 
 
-def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text}: wanted 1 or more")
-    return value
+def _whole(least: int, most: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        # A limit on the length comes first: int() refuses very long ones with a hint
+        # that is about Python.
+        value = int(text) if len(text) < 20 else most + 1
+        if not least <= value <= most:
+            raise argparse.ArgumentTypeError(f"{text}: wanted {least} to {most}")
+        return value
+
+    parse.__name__ = "whole number"  # how argparse names what it could not read
+    return parse
 
 
-def _seed(text: str) -> int:
-    value = int(text)
-    if not 0 <= value < 2**32:
-        raise argparse.ArgumentTypeError(f"{text}: wanted 0 to 4294967295")
-    return value
-
-
-_positive.__name__ = _seed.__name__ = "whole number"  # how argparse names a bad value
+_positive = _whole(1, _LARGEST)
+_seed = _whole(0, 2**32 - 1)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -94,7 +101,10 @@ def _parser() -> argparse.ArgumentParser:
         "--resume", action="store_true", help="go on with the run in --out"
     )
     train.add_argument(
-        "--devices", type=_positive, metavar="N", help="default: all there are"
+        "--devices",
+        type=_whole(1, _MOST_DEVICES),
+        metavar="N",
+        help="default: all there are",
     )
 
     sample = commands.add_parser(
@@ -106,7 +116,9 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     sample.add_argument("run", type=Path, metavar="RUN", help="the run's folder")
-    sample.add_argument("--n", type=_positive, default=64, help="default: 64")
+    sample.add_argument(
+        "--n", type=_whole(1, _MOST_SAMPLES), default=64, help="default: 64"
+    )
     sample.add_argument("--seed", type=_seed, default=0, help="default: 0")
     sample.add_argument(
         "--out",
@@ -125,8 +137,8 @@ def main(argv: Sequence[str] | None = None) -> int:
       argv: the arguments; by default those of the process.
 
     Returns:
-      The exit code: 0 done, 1 diverged, 2 cannot be done as asked, 130 stopped by a
-      signal and saved.
+      The exit code: 0 done, 2 cannot be done as asked, 3 diverged, 130 stopped by a
+      signal. An error of ours that is none of these keeps Python's 1 and traceback.
     """
     argv = sys.argv[1:] if argv is None else argv
     parser = _parser()
@@ -134,54 +146,58 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.print_help(sys.stderr)
         return _EXIT_USER
     arguments = parser.parse_args(argv)
-
-    import arrow_jax  # noqa: PLC0415  (after the arguments)
-    from mnist_gan._errors import DivergedError, UserError  # noqa: PLC0415
-
     command = {"train": _train, "sample": _sample}[arguments.command]
     try:
-        return command(arguments)
-    except (UserError, arrow_jax.ArrowJaxError, OSError) as error:
-        _complain(_one_line(error))
-        return _EXIT_USER
+        with interrupts() as interrupted:
+            return command(arguments, interrupted)
     except DivergedError as error:
-        _complain(_one_line(error))
-        return _EXIT_DIVERGED
+        return _complain(error, _EXIT_DIVERGED)
+    except (UserError, OSError) as error:
+        return _complain(error, _EXIT_USER)
     except KeyboardInterrupt:
-        _complain(
-            "stopped at once; train --resume goes on from the last checkpoint, if "
-            "there is one"
-        )
-        return _EXIT_STOPPED
+        return _complain("stopped at once", _EXIT_STOPPED)
 
 
-def _train(arguments: argparse.Namespace) -> int:
-    from mnist_gan import _terminal  # noqa: PLC0415  (after the arguments)
+def _train(arguments: argparse.Namespace, interrupted: Interrupts) -> int:
+    _quiet_libraries()
+    import arrow_jax  # noqa: PLC0415  (seconds, which --help should not take)
+    from mnist_gan import _terminal  # noqa: PLC0415
     from mnist_gan._train import Request, train  # noqa: PLC0415
 
     out = _terminal.console()
     request = Request(**{name: getattr(arguments, name) for name in Request._fields})
-    outcome = train(request, out)
-    typed = os.environ.get("MNIST_GAN_TYPED", f"{_PROGRAM} train")
-    if outcome.stopped:
+    try:
+        outcome = train(request, out, interrupted)
+    except arrow_jax.ArrowJaxError as error:
+        raise UserError(str(error)) from error
+    if not outcome.stopped:
+        out.print(f"done: {request.out}/samples.png, losses.png, metrics.parquet, ...")
+        return 0
+    if outcome.saved:
         out.print(f"stopped at step {outcome.step:,}, and saved. To go on:")
-        out.print(f"  {typed} --resume --out {request.out}", soft_wrap=True)
-        return _EXIT_STOPPED
-    out.print(f"done: {request.out}/samples.png, losses.png, metrics.parquet, ...")
-    return 0
+        out.print(f"  {resume_command(request.out, request.devices)}", soft_wrap=True)
+    else:
+        out.print("stopped before the first step; nothing was written")
+    return _EXIT_STOPPED
 
 
-def _sample(arguments: argparse.Namespace) -> int:
-    from mnist_gan._sample import sample  # noqa: PLC0415  (after the arguments)
+def _sample(arguments: argparse.Namespace, interrupted: Interrupts) -> int:
+    _quiet_libraries()
+    from mnist_gan._sample import sample  # noqa: PLC0415  (see above)
 
     sample(arguments.run, n=arguments.n, seed=arguments.seed, out=arguments.out)
+    if interrupted:
+        return _EXIT_STOPPED
     sys.stdout.write(f"{arguments.out}\n")
     return 0
 
 
-def _complain(text: str) -> None:
-    sys.stderr.write(f"{_PROGRAM}: {text}\n")
+def _quiet_libraries() -> None:
+    """Orbax and asyncio warn of what the errors here say in a line of their own."""
+    for name in ("absl", "asyncio"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())
+def _complain(error: Exception | str, code: int) -> int:
+    sys.stderr.write(f"{_PROGRAM}: {' '.join(str(error).split())}\n")
+    return code

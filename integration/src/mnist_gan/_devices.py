@@ -38,12 +38,17 @@ def place(n: int | None) -> Placement:
     Raises:
       UserError: if there are fewer.
     """
-    if n is not None and n < 1:
-        raise UserError(f"--devices {n}: wanted 1 or more")
     if n is not None and "JAX_NUM_CPU_DEVICES" not in os.environ:
         with contextlib.suppress(RuntimeError):  # jax runs already; counted below
             jax.config.update("jax_num_cpu_devices", n)
-    devices = jax.devices()
+    try:
+        devices = jax.devices()
+    except (RuntimeError, AssertionError) as error:
+        asked = os.environ.get("JAX_PLATFORMS")
+        raise UserError(
+            f"jax found no device: {error or f'JAX_PLATFORMS={asked}'}; install jax "
+            "for it, or unset JAX_PLATFORMS"
+        ) from error
     n = len(devices) if n is None else n
     if n > len(devices):
         raise UserError(

@@ -8,9 +8,10 @@ import glob
 import hashlib
 from importlib import resources
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 import arrow_jax
 from mnist_gan import _idx
@@ -53,6 +54,11 @@ def load(address: str | None) -> Digits:
         shipped = resources.files("mnist_gan") / "digits" / "train.parquet"
         with resources.as_file(shipped) as path:
             images = _decode(arrow_jax.read_parquet(str(path)), "the shipped digits")
+    elif not address.strip():
+        raise UserError(
+            "--data '': is empty; leave --data out to train on the digits that ship "
+            "with this package"
+        )
     elif "://" in address:
         images = _decode(arrow_jax.read_parquet(address), address)
     else:
@@ -65,16 +71,23 @@ def load(address: str | None) -> Digits:
 
 
 def _local(address: str) -> np.ndarray:
-    path = Path(address).expanduser()
+    try:
+        path = Path(address).expanduser()
+        found = path.exists()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise UserError(f"{address!r}: is no path ({error})") from error
     if path.is_dir():
         idx = _idx.find(path)
         if idx:
             return _check(_idx.read(idx), str(idx))
         return _decode(arrow_jax.read_parquet(_of_train(path)), address)
-    if path.exists():
+    if path.is_file():
         return _decode(arrow_jax.read_parquet(str(path)), address)
+    if found:
+        raise UserError(f"{address}: is neither a file nor a folder")
     # Path.glob takes no absolute pattern.
     matches = sorted(glob.glob(str(path), recursive=True))  # noqa: PTH207
+    matches = [match for match in matches if Path(match).is_file()]
     if not matches:
         raise UserError(
             f"{address}: there is no such file or folder, and no file matches it; "
@@ -85,7 +98,7 @@ def _local(address: str) -> np.ndarray:
 
 def _of_train(folder: Path) -> list[str]:
     """The folder's Parquet files; only those of the training split, if it has any."""
-    files = sorted(folder.rglob("*.parquet"))
+    files = sorted(file for file in folder.rglob("*.parquet") if file.is_file())
     if not files:
         raise UserError(
             f"{folder}: holds no .parquet file and no train-images-idx3-ubyte; give a "
@@ -100,8 +113,17 @@ def _decode(dataset: arrow_jax.Dataset, where: str) -> np.ndarray:
     name = _image_column(dataset, where)
     if not len(dataset):
         return np.zeros((0, *IMAGE_SHAPE), np.uint8)
+    if _is_encoded(dataset.with_format("arrow")[:0].schema.field(name).type):
+        # Other writers drop the metadata that says what the bytes are.
+        dataset = dataset.cast_column(name, arrow_jax.Image())
     images = dataset.with_format("numpy", columns=[name])[:][name]
     return _check(images, f"{where}, column {name!r}")
+
+
+def _is_encoded(kind: pa.DataType) -> bool:
+    if pa.types.is_struct(kind):
+        return kind.get_field_index("bytes") >= 0
+    return pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
 
 
 def _image_column(dataset: arrow_jax.Dataset, where: str) -> str:
@@ -115,11 +137,13 @@ def _image_column(dataset: arrow_jax.Dataset, where: str) -> str:
     raise UserError(f"{where}: has no image column; its columns are: {columns}")
 
 
-def _check(images: np.ndarray | list[np.ndarray], where: str) -> np.ndarray:
+def _check(images: Any, where: str) -> np.ndarray:
     wanted = f"wanted uint8 {list(IMAGE_SHAPE)}, grey"
-    if isinstance(images, list):
+    if isinstance(images, list) and all(isinstance(i, np.ndarray) for i in images):
         shapes = sorted({image.shape for image in images})
         raise UserError(f"{where}: images of sizes {shapes[:3]}, {wanted}")
+    if not isinstance(images, np.ndarray):
+        raise UserError(f"{where}: holds no images, {wanted}")
     if images.shape[1:] != IMAGE_SHAPE or images.dtype != np.uint8:
         found = f"{images.dtype} {list(images.shape[1:])}"
         raise UserError(f"{where}: images are {found}, {wanted}")

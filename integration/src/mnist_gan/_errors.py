@@ -10,4 +10,4 @@ class UserError(Exception):
 
 
 class DivergedError(Exception):
-    """The losses stopped being finite; the command line exits with code 1."""
+    """The losses stopped being finite; the command line exits with code 3."""

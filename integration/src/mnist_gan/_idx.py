@@ -1,6 +1,7 @@
 """The original MNIST files: IDX, gzipped or not."""
 
 import gzip
+import math
 import zlib
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import numpy as np
 from mnist_gan._errors import UserError
 
 _UNSIGNED_BYTES = 0x08
+_MOST_AXES = 4
 _STEMS = ("train-images-idx3-ubyte", "train-images.idx3-ubyte")
 
 
@@ -54,11 +56,14 @@ def read(path: Path) -> np.ndarray:
             "00 00 08 03: this is not an IDX file of unsigned bytes"
         )
     rank = data[3]
-    shape = np.frombuffer(data[4 : 4 + 4 * rank], ">u4").astype(int)
-    pixels = np.frombuffer(data, np.uint8, offset=min(len(data), 4 + 4 * rank))
-    if shape.size != rank or pixels.size != shape.prod():
+    if rank > _MOST_AXES:
+        raise UserError(f"{path}: states {rank} axes, wanted 3: images, rows, columns")
+    head, pixels = data[4 : 4 + 4 * rank], data[4 + 4 * rank :]
+    # Python's integers, which do not wrap however large a size is stated.
+    shape = [int.from_bytes(head[i : i + 4], "big") for i in range(0, len(head), 4)]
+    if len(head) != 4 * rank or len(pixels) != math.prod(shape):
         raise UserError(
             f"{path}: states {' x '.join(map(str, shape))} bytes and holds "
-            f"{pixels.size}: the file was cut or changed; get it anew"
+            f"{len(pixels)}: the file was cut or changed; get it anew"
         )
-    return pixels.reshape(shape)
+    return np.frombuffer(pixels, np.uint8).reshape(shape)

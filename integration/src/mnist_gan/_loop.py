@@ -1,5 +1,6 @@
 """The training loop of one run: steps, records, checkpoints, pictures."""
 
+import contextlib
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +15,7 @@ from mnist_gan import _game, _pictures, _terminal
 from mnist_gan._checkpoints import Checkpoint, Checkpoints
 from mnist_gan._devices import Placement
 from mnist_gan._errors import UserError
-from mnist_gan._interrupts import Interrupts, interrupts
+from mnist_gan._interrupts import Interrupts
 from mnist_gan._log import Log
 from mnist_gan._metrics import Metrics
 from mnist_gan._recipes import Recipe
@@ -56,18 +57,21 @@ class Outcome(NamedTuple):
     Attributes:
       step: the last step taken.
       stopped: whether a signal ended it early.
+      saved: whether there is something to go on from.
     """
 
     step: int
     stopped: bool
+    saved: bool
 
 
-def run(plan: Plan, out: Console, *, resume: bool) -> Outcome:
+def run(plan: Plan, out: Console, interrupted: Interrupts, *, resume: bool) -> Outcome:
     """Trains from the start, or from the run's last checkpoint.
 
     Args:
       plan: the run.
       out: where to report.
+      interrupted: true once the user wants the run to stop.
       resume: whether to go on from the last checkpoint.
 
     Returns:
@@ -113,38 +117,39 @@ def run(plan: Plan, out: Console, *, resume: bool) -> Outcome:
             "on to twice as many"
         )
 
-    folder.create(config)
-    checkpoints = Checkpoints(folder.checkpoints)
-    metrics = Metrics(folder.metrics, folder.events, after=first)
+    if interrupted:
+        return Outcome(first, stopped=True, saved=restored is not None)
+
+    after = first if resume else None
     batches = loader.resume(position) if position else iter(loader)
     view = _terminal.progress(out, done=first, steps=config.steps)
-    try:
-        with interrupts() as interrupted, loader, batches, view:
-            log = Log(metrics, view, config.batch_size)
-            return _loop(
-                plan,
-                state,
-                updates,
-                batches,
-                log=log,
-                checkpoints=checkpoints,
-                interrupted=interrupted,
-            )
-    finally:
-        metrics.close()
-        checkpoints.close()
+    with (
+        folder.claimed(config, resume=resume),
+        contextlib.closing(Checkpoints(folder.checkpoints)) as checkpoints,
+        contextlib.closing(Metrics(folder.metrics, folder.events, after=after)) as kept,
+        loader,
+        batches,
+        view,
+    ):
+        log = Log(kept, view, config.batch_size)
+        return _loop(
+            plan,
+            state,
+            updates,
+            batches,
+            log=log,
+            checkpoints=checkpoints,
+            interrupted=interrupted,
+        )
 
 
 def _last_checkpoint(plan: Plan, abstract: _game.TrainState) -> Checkpoint | None:
     if not plan.folder.checkpoints.is_dir():
         return None
-    checkpoints = Checkpoints(plan.folder.checkpoints)
-    try:
+    with contextlib.closing(Checkpoints(plan.folder.checkpoints)) as checkpoints:
         if checkpoints.latest_step() is None:
             return None
         return checkpoints.restore(abstract, plan.placement.replicated)
-    finally:
-        checkpoints.close()
 
 
 def _compile(
@@ -193,7 +198,7 @@ def _loop(
             checkpoints.save(Checkpoint(state, batches.state()))
         if ended or step % draw_every == 0:
             _draw(plan, state, log.written())
-    return Outcome(step, stopped=step < steps)
+    return Outcome(step, stopped=step < steps, saved=True)
 
 
 def _draw(plan: Plan, state: _game.TrainState, metrics: Metrics) -> None:

@@ -1,5 +1,6 @@
 """The record of a run: one row a step, in a Parquet file and as TensorBoard events."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -8,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from tensorboardX import SummaryWriter
 
+from mnist_gan._errors import UserError
 from mnist_gan._files import write_whole
 
 SCHEMA = pa.schema(
@@ -45,20 +47,21 @@ class Metrics:
     Args:
       path: the Parquet file.
       events: the folder of the TensorBoard events.
-      after: the step that the run goes on from; later rows on disk come from a run
-        that was stopped before its next checkpoint, and are made again.
+      after: the step that the run goes on from, or None for a new run. Later rows on
+        disk come from a run that was stopped before its next checkpoint, and are made
+        again.
+
+    Raises:
+      UserError: if the file of a run that goes on cannot be read.
     """
 
-    def __init__(self, path: Path, events: Path, *, after: int) -> None:
+    def __init__(self, path: Path, events: Path, *, after: int | None) -> None:
         self._path = path
         self._rows: list[Row] = []
         if after and path.exists():
-            table = pq.read_table(path, schema=SCHEMA).to_pydict()
-            rows = map(Row, *(table[name] for name in Row._fields))
-            self._rows = [row for row in rows if row.step <= after]
-        self._events = SummaryWriter(
-            str(events), purge_step=after + 1 if after else None
-        )
+            self._rows = [row for row in _read(path) if row.step <= after]
+        purge = None if after is None else after + 1
+        self._events = SummaryWriter(str(events), purge_step=purge)
 
     def add(self, row: Row) -> None:
         """Adds a step."""
@@ -81,3 +84,14 @@ class Metrics:
     def close(self) -> None:
         """Ends the event file."""
         self._events.close()
+
+
+def _read(path: Path) -> Iterator[Row]:
+    try:
+        table = pq.read_table(path).cast(SCHEMA)
+    except (pa.ArrowInvalid, ValueError) as error:
+        raise UserError(
+            f"{path}: cannot be read ({' '.join(str(error).split())}); move it away to "
+            "go on without the rows so far"
+        ) from error
+    return map(Row, *(column.to_pylist() for column in table.columns))

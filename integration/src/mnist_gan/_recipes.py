@@ -15,6 +15,7 @@ from haiku_nets import (
     ReferenceGenerator,
 )
 from mnist_gan import _losses
+from mnist_gan._errors import UserError
 from optax_chains import Players, gan_adam
 
 Network = Callable[[jax.Array], jax.Array]
@@ -70,3 +71,20 @@ RECIPES = {
         equilibrium=_losses.SOFTMAX_EQUILIBRIUM,
     ),
 }
+
+
+def find_recipe(name: str) -> Recipe:
+    """Looks a recipe up.
+
+    Args:
+      name: what the user, or a run's config, calls it.
+
+    Returns:
+      The recipe.
+
+    Raises:
+      UserError: if there is none of that name.
+    """
+    if name not in RECIPES:
+        raise UserError(f"recipe {name!r}: there is none; take {' or '.join(RECIPES)}")
+    return RECIPES[name]

@@ -1,14 +1,18 @@
 """A run's folder: what lies where, and what it was started with."""
 
+import contextlib
 import dataclasses
+import fcntl
 import importlib.metadata
 import json
 import platform
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
 from mnist_gan._errors import UserError
-from mnist_gan._files import write_whole
+from mnist_gan._files import check_writable, remove_leftovers, write_whole
+from mnist_gan._typed import resume_command
 
 SHIPPED = "(shipped)"
 _PACKAGES = ("jax", "jaxlib", "dm-haiku", "optax", "arrow-jax", "haiku-nets")
@@ -36,10 +40,21 @@ class Config:
     rows: int
     sha256: str
 
+    def __post_init__(self) -> None:
+        for name, wanted in _TYPES.items():
+            value = getattr(self, name)
+            if type(value) is not wanted:
+                raise TypeError(f"{name} is {value!r}, wanted {wanted.__name__}")
+        if min(self.steps, self.batch_size, self.rows) < 1 or self.seed < 0:
+            raise ValueError("steps, batch_size, rows or seed is out of range")
+
     @property
     def address(self) -> str | None:
         """The address to load the digits from; None for those that are shipped."""
         return None if self.data == SHIPPED else self.data
+
+
+_TYPES = {field.name: field.type for field in dataclasses.fields(Config)}
 
 
 class RunFolder:
@@ -63,19 +78,20 @@ class RunFolder:
         return str(self.path)
 
     def check_new(self) -> None:
-        """Checks that nothing would be overwritten.
+        """Checks that a run can be made here, and nothing would be overwritten.
 
         Raises:
-          UserError: if the folder holds a run, or is a file.
+          UserError: if the folder holds a run or a part of one, or cannot be made.
         """
         if self.path.exists() and not self.path.is_dir():
             raise UserError(f"--out {self}: is a file, wanted a folder; name another")
+        check_writable(self.path, "--out")
         if self.config.exists():
             raise UserError(
-                f"--out {self}: holds a run already; add --resume to go on with it, or "
-                "name another folder"
+                f"--out {self}: holds a run already; name another folder, or go on "
+                f"with: {resume_command(self.path)}"
             )
-        ours = (self.checkpoints, self.metrics, self.sample_sheet, self.loss_plot)
+        ours = (*self._files, self.checkpoints, self.events)
         found = [path.name for path in ours if path.exists()]
         if found:
             raise UserError(
@@ -83,10 +99,40 @@ class RunFolder:
                 "is not a whole run; name another folder"
             )
 
-    def create(self, config: Config) -> None:
-        """Makes the folder and states in it what the run is."""
+    @contextlib.contextmanager
+    def claimed(self, config: Config, *, resume: bool) -> Generator[None]:
+        """Holds the folder for this process, and states in it what the run is.
+
+        Args:
+          config: the run.
+          resume: whether the run is there already.
+
+        Yields:
+          Nothing; the folder is given up after the block, or when the process dies.
+
+        Raises:
+          UserError: if another process holds it, or has made a run in it since
+            `check_new`.
+        """
         self.path.mkdir(parents=True, exist_ok=True)
-        self.save(config)
+        with (self.path / ".lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise UserError(
+                    f"--out {self}: another process is training there; name another "
+                    "folder, or wait until it has ended"
+                ) from None
+            if not resume:
+                self.check_new()
+            for path in (*self._files, self.config):
+                remove_leftovers(path)
+            self.save(config)
+            yield
+
+    @property
+    def _files(self) -> tuple[Path, ...]:
+        return self.metrics, self.samples, self.sample_sheet, self.loss_plot
 
     def save(self, config: Config) -> None:
         """Writes `config.json`, with the versions that it is run with."""
@@ -105,16 +151,15 @@ class RunFolder:
         Raises:
           UserError: if there is none, or it cannot be read.
         """
-        names = [field.name for field in dataclasses.fields(Config)]
         try:
             content = json.loads(self.config.read_text(encoding="utf-8"))
-            return Config(**{name: content[name] for name in names})
+            return Config(**{name: content[name] for name in _TYPES})
         except (FileNotFoundError, NotADirectoryError):
             raise UserError(
                 f"{self}: holds no run (there is no config.json); train one with "
                 f"--out {self}"
             ) from None
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise UserError(
                 f"{self.config}: cannot be read ({type(error).__name__}: {error}); "
                 "put it back, or start another run"

@@ -11,7 +11,8 @@ import arrow_jax
 from mnist_gan import _game, _pictures
 from mnist_gan._checkpoints import Checkpoints
 from mnist_gan._errors import UserError
-from mnist_gan._recipes import RECIPES, Recipe
+from mnist_gan._files import check_writable
+from mnist_gan._recipes import Recipe, find_recipe
 from mnist_gan._run import RunFolder
 
 SHEET = 64
@@ -68,11 +69,10 @@ def sample(run: Path, *, n: int, seed: int, out: Path) -> None:
         raise UserError(f"--out {out}: ends in neither {' nor '.join(_ENDINGS)}")
     if out.is_dir():
         raise UserError(f"--out {out}: is a folder; name a file in it")
-    if n < 1:
-        raise UserError(f"--n {n}: wanted 1 or more")
+    check_writable(out, "--out")
     folder = RunFolder(run)
     config = folder.load()
-    recipe = RECIPES[config.recipe]
+    recipe = find_recipe(config.recipe)
     if not folder.checkpoints.is_dir():
         raise UserError(f"{run}: has no checkpoint yet")
     checkpoints = Checkpoints(folder.checkpoints)

@@ -1,5 +1,7 @@
 """What a run says: a bar on a terminal, plain lines elsewhere."""
 
+import os
+import sys
 import time
 from collections.abc import Sequence
 from types import TracebackType
@@ -39,10 +41,18 @@ class ProgressView(Protocol):
         ...
 
 
+class _Output(Console):
+    """A console whose reader may leave, as `head` does; the run goes on unseen."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def console() -> Console:
     """The terminal, or a wide page where the output is none, so that no line breaks."""
-    found = Console(highlight=False)
-    return found if found.is_terminal else Console(highlight=False, width=120)
+    found = _Output(highlight=False)
+    return found if found.is_terminal else _Output(highlight=False, width=120)
 
 
 def model_table(rows: Sequence[ParameterRow]) -> Table:
@@ -86,16 +96,14 @@ class _Bar:
             TextColumn("step {task.completed:,.0f} of {task.total:,.0f}"),
             BarColumn(bar_width=None),
             TaskProgressColumn(),
-            TextColumn("disc {task.fields[disc]:.3f}  gen {task.fields[gen]:.3f}"),
-            TextColumn("{task.fields[speed]:,.0f} images/s"),
+            TextColumn("{task.fields[said]}"),
             TimeRemainingColumn(compact=True),
             TextColumn("left"),
             console=out,
             expand=True,
         )
-        nothing = float("nan")
         self._task = self._progress.add_task(
-            "", completed=done, total=steps, disc=nothing, gen=nothing, speed=0.0
+            "", completed=done, total=steps, said="starting"
         )
 
     def __enter__(self) -> Self:
@@ -115,9 +123,8 @@ class _Bar:
         self._progress.update(
             self._task,
             completed=row.step,
-            disc=row.disc_loss,
-            gen=row.gen_loss,
-            speed=row.images_per_second,
+            said=f"disc {row.disc_loss:.3f}  gen {row.gen_loss:.3f}  "
+            f"{row.images_per_second:,.0f} images/s",
         )
 
 

@@ -8,8 +8,9 @@ from rich.console import Console
 from mnist_gan import _digits, _estimate
 from mnist_gan._devices import Placement, check_batch_size, describe, place
 from mnist_gan._errors import UserError
+from mnist_gan._interrupts import Interrupts
 from mnist_gan._loop import Outcome, Plan, run
-from mnist_gan._recipes import RECIPES
+from mnist_gan._recipes import find_recipe
 from mnist_gan._run import Config, RunFolder
 
 _DEFAULT_RECIPE = "fast"
@@ -39,7 +40,7 @@ class Request(NamedTuple):
     devices: int | None
 
 
-def train(request: Request, out: Console) -> Outcome:
+def train(request: Request, out: Console, interrupted: Interrupts) -> Outcome:
     """Trains, or goes on training, and leaves the results in the run's folder.
 
     Everything the user could have got wrong is checked before the folder is touched.
@@ -47,6 +48,7 @@ def train(request: Request, out: Console) -> Outcome:
     Args:
       request: what to do.
       out: where to report.
+      interrupted: true once the user wants the run to stop.
 
     Returns:
       The last step, and whether a signal ended the run before its time.
@@ -60,21 +62,29 @@ def train(request: Request, out: Console) -> Outcome:
     if before is None:
         folder.check_new()
     name = request.recipe or (before.recipe if before else _DEFAULT_RECIPE)
-    if name not in RECIPES:
-        raise UserError(f"recipe {name!r}: there is none; take {', '.join(RECIPES)}")
-    defaults = before or RECIPES[name]
+    recipe = find_recipe(name)
+    defaults = before or recipe
     steps = request.steps or defaults.steps
     batch_size = request.batch_size or defaults.batch_size
+    seed = before.seed if before else 0
+    if request.seed is not None:
+        seed = request.seed
     placement = place(request.devices)
     check_batch_size(batch_size, placement)
     _announce(out, name, steps, batch_size, placement)
 
-    digits = _digits.load(request.data or (before.address if before else None))
+    address = request.data
+    if address is None and before:
+        address = before.address
+    _check_apart(request.out, address)
+    digits = _digits.load(address)
+    if interrupted:
+        return Outcome(0, stopped=True, saved=False)
     config = Config(
         recipe=name,
         steps=steps,
         batch_size=batch_size,
-        seed=request.seed if request.seed is not None else before.seed if before else 0,
+        seed=seed,
         data=digits.address,
         rows=len(digits.dataset),
         sha256=digits.sha256,
@@ -86,8 +96,8 @@ def train(request: Request, out: Console) -> Outcome:
         )
     if before:
         _check_same(before, config)
-    plan = Plan(folder, config, RECIPES[name], placement, digits.dataset)
-    return run(plan, out, resume=request.resume)
+    plan = Plan(folder, config, recipe, placement, digits.dataset)
+    return run(plan, out, interrupted, resume=request.resume)
 
 
 def _announce(
@@ -101,11 +111,21 @@ def _announce(
     # Simulated devices share the cores, real ones share the work.
     sharers = 1 if device.platform == "cpu" else placement.mesh.size
     expected = _estimate.seconds(steps * batch_size // sharers, device)
-    out.print(f"[bold]{recipe}[/bold]: {RECIPES[recipe].about}")
+    out.print(f"[bold]{recipe}[/bold]: {find_recipe(recipe).about}")
     out.print(
         f"{steps:,} steps of {batch_size} digits on {describe(placement)}, "
         f"about {_estimate.spell(expected)}"
     )
+
+
+def _check_apart(out: Path, address: str | None) -> None:
+    """What a run leaves in its folder would be read as digits the next time."""
+    if address and "://" not in address and out.is_dir():
+        data = Path(address)
+        if data.is_dir() and data.samefile(out):
+            raise UserError(
+                f"--out {out}: holds the data; name another folder for the run"
+            )
 
 
 def _check_same(before: Config, now: Config) -> None:
