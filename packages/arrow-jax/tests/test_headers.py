@@ -1,9 +1,12 @@
 import io
+import zlib
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from PIL import Image as PilImage
 
+from arrow_jax import Dataset, DecodeError, Image
 from arrow_jax._headers import header_of, scan
 from arrow_jax._images import Header
 
@@ -55,3 +58,19 @@ def test_jpeg_cut_short_has_no_header():
     whole = encoded("L", (3, 2), "JPEG")
     assert header_of(whole[:30]) is None
     assert header_of(b"\xff\xd8\x00" + bytes(40)) is None
+
+
+def stating(width, height):
+    """A PNG of 2 x 2 pixels that states another size."""
+    png = bytearray(encoded("L", (2, 2), "PNG"))
+    png[16:24] = width.to_bytes(4, "big") + height.to_bytes(4, "big")
+    png[29:33] = zlib.crc32(png[12:29]).to_bytes(4, "big")
+    return bytes(png)
+
+
+@pytest.mark.parametrize("size", [(60_000, 60_000), (2**31 - 1, 2**31 - 1), (0, 0)])
+def test_a_size_that_is_absurd_reserves_no_memory(size):
+    assert scan(pa.array([stating(*size)] * 3)) == set()
+    bombs = Dataset.from_dict({"im": [stating(*size)] * 100}, {"im": Image()})
+    with pytest.raises(DecodeError, match="column 'im', row 0"):
+        bombs.with_format("numpy")[:]

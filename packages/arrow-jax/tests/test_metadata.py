@@ -81,6 +81,7 @@ def test_the_arrow_type_wins_over_what_does_not_fit_or_is_unknown():
     "said",
     [
         b"{not json",
+        b"[" * 100_000,
         b"[]",
         b'{"info": {}}',
         b'{"info": {"features": 3}}',

@@ -4,10 +4,12 @@ PNG, which is most of what sits in Parquet files, is read for the whole column a
 from Arrow's buffers; JPEG by its markers; the rest by Pillow.
 """
 
+import math
+
 import numpy as np
 import pyarrow as pa
 
-from arrow_jax._images import Header, open_image, result_of
+from arrow_jax._images import MAX_PIXELS, Header, open_image, result_of
 
 _PNG = np.frombuffer(b"\x89PNG\r\n\x1a\n", np.uint8)
 _PNG_CHANNELS = {0: 0, 2: 3, 3: 3, 4: 2, 6: 4}  # colour type -> channels, 0 for no axis
@@ -26,7 +28,8 @@ def scan(array: pa.Array, *, upright: bool = False) -> set[Header]:
 
     Returns:
       The different headers found. Rows that are null, or no image, add nothing: the
-      former have no size, the latter raise when they are decoded.
+      former have no size, the latter raise when they are decoded. So do those of a
+      size that no decoder is let near; believing one would reserve its memory.
     """
     wide = pa.types.is_large_binary(array.type)
     _, offsets, data = array.buffers()
@@ -46,7 +49,7 @@ def scan(array: pa.Array, *, upright: bool = False) -> set[Header]:
         header = header_of(content, upright=upright) if content else None
         if header is not None:
             found.add(header)
-    return found
+    return {header for header in found if 0 < math.prod(header.shape[:2]) <= MAX_PIXELS}
 
 
 def _png_headers(heads: np.ndarray) -> set[Header]:

@@ -31,7 +31,7 @@ _MODES = {  # PIL mode -> channels (0 for no axis), dtype
 _PALETTES = {"P": "RGB", "PA": "RGBA", "RGBX": "RGB", "RGBa": "RGBA", "La": "LA"}
 _ORIENTATION = 0x0112  # the EXIF tag; 5 to 8 exchange height and width
 _LYING = (5, 6, 7, 8)
-_MAX_PIXELS = 1 << 27  # a photo of 134 megapixels; more is taken for an attack
+MAX_PIXELS = 1 << 27  # a photo of 134 megapixels; more is taken for an attack
 # Small images decode faster than a thread starts; above this, two threads pay.
 _POOL_BYTES = 1 << 19
 
@@ -162,7 +162,7 @@ def decode_image(content: bytes, feature: Image) -> np.ndarray:
         raises other types too.
     """
     with pillow().open(io.BytesIO(content)) as image:
-        if image.width * image.height > _MAX_PIXELS:
+        if image.width * image.height > MAX_PIXELS:
             raise ValueError(f"{image.width} x {image.height} pixels are too many")
         deep_png = image.mode == "I" and image.format == "PNG"
         made = changed(image, feature)
@@ -175,21 +175,21 @@ def decode_image(content: bytes, feature: Image) -> np.ndarray:
 
 def decode_all(
     contents: Sequence[bytes | None],
-    feature: Image,
+    decode: Callable[[bytes], Any],
     *,
-    use: Callable[[int, np.ndarray], None],
+    use: Callable[[int, Any], None],
     say: Callable[[int, str], DecodeError],
 ) -> None:
-    """Decodes a batch of images, in threads where that pays.
+    """Decodes a batch of images or sounds, in threads where that pays.
 
     Args:
-      contents: the compressed images; None is passed over.
-      feature: as for `decode_image`.
-      use: takes the position and the pixels of each.
+      contents: the bytes of files; None is passed over.
+      decode: decodes one.
+      use: takes the position of each and what it was decoded to.
       say: makes the error for a position, given what is wrong.
 
     Raises:
-      DecodeError: for the first image that can't be decoded.
+      DecodeError: for the first that can't be decoded.
     """
 
     def work(position: int) -> None:
@@ -197,12 +197,12 @@ def decode_all(
         if content is None:
             return
         try:
-            pixels = decode_image(content, feature)
+            decoded = decode(content)
         except ArrowJaxError:
             raise
         except Exception as error:  # Pillow raises anything on corrupt files
             raise say(position, f"{type(error).__name__}: {error}") from error
-        use(position, pixels)
+        use(position, decoded)
 
     positions = range(len(contents))
     n_threads = min(os.cpu_count() or 1, 8)
@@ -223,7 +223,7 @@ def decode_all(
 def image_contents(
     array: pa.Array, *, folder: Path | None, say: Callable[[int, str], DecodeError]
 ) -> list[bytes | None]:
-    """Finds the bytes of images, in the column or in the files it names.
+    """Finds the bytes of images or sounds, in the column or in the files it names.
 
     Args:
       array: binary, or struct of bytes and path.
@@ -231,7 +231,7 @@ def image_contents(
       say: makes the error for a position.
 
     Returns:
-      The compressed images; None where both bytes and path are null.
+      The bytes of each; None where both bytes and path are null.
 
     Raises:
       DecodeError: if a path leads out of the folder, or to no file.
@@ -248,6 +248,21 @@ def image_contents(
     return contents
 
 
+def without_content(array: pa.Array) -> np.ndarray:
+    """Finds the rows that have neither bytes nor a path.
+
+    Args:
+      array: binary, or struct of bytes and path.
+
+    Returns:
+      bool[n].
+    """
+    if not pa.types.is_struct(array.type):
+        return np.array(array.is_null())
+    fields = dict(zip([f.name for f in array.type], array.flatten(), strict=True))
+    return np.array(fields["bytes"].is_null()) & np.array(fields["path"].is_null())
+
+
 def _read(
     path: str,
     position: int,
@@ -262,7 +277,7 @@ def _read(
         raise say(
             position,
             f"the path {path!r} is not one below the dataset's folder; a file may only "
-            "name what lies beside it. Put the image's bytes into the column, or, if "
+            "name what lies beside it. Put the bytes into the column, or, if "
             'you trust the file, allow more: read_parquet(..., folder="/")',
         )
     file = (folder / path).resolve()

@@ -20,6 +20,7 @@ from arrow_jax._features import (
     Array3D,
     Array4D,
     Array5D,
+    Audio,
     ClassLabel,
     Dictionary,
     Features,
@@ -95,6 +96,9 @@ def feature_of(type_: pa.DataType, said: Any = None) -> Any:
     kind = said.get("_type") if isinstance(said, dict) else type(said).__name__
     if kind == "Image" and is_image_type(type_):
         return _image(said)
+    if kind == "Audio" and is_image_type(type_):
+        mono = _get(said, "mono")
+        return Audio(_get(said, "sampling_rate"), mono=mono is None or bool(mono))
     if kind == "ClassLabel" and pa.types.is_integer(type_):
         return said if isinstance(said, ClassLabel) else ClassLabel(said["names"])
     if kind in _ARRAYS and not isinstance(type_, pa.BaseExtensionType):
@@ -199,7 +203,7 @@ def _read_json(metadata: Mapping[bytes, bytes]) -> dict[str, Any]:
         said = json.loads(metadata[_KEY])["info"]["features"]
         if not isinstance(said, dict):
             raise TypeError(f"the features are a {type(said).__name__}")  # noqa: TRY301
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         _warn("", error)
         return {}
     return said
@@ -229,6 +233,8 @@ def _to_json(feature: Any) -> Any:
             # `datasets` knows no dictionaries and reads them as their values.
             text = all(isinstance(value, str) for value in values)
             said, kind = {"dtype": "string" if text else "int64"}, "Value"
+        case Audio(rate, mono):
+            said = {"sampling_rate": rate} | ({} if mono else {"mono": False})
         case Image(mode, shape, size):
             said = {"mode": mode} if mode else {}
             said |= {"shape": list(shape)} if shape else {}
