@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from arrow_jax._audio_plan import AudioPlan
 from arrow_jax._chunks import Index
 from arrow_jax._dataset import Dataset
 from arrow_jax._errors import ArrowJaxError, ShapeError, UnsupportedTypeError
@@ -148,6 +149,11 @@ def _advice(name: str, plan: Plan) -> str:
         return (
             "its images differ in size or mode, and batches have one shape. Make them "
             f'alike: ds.cast_column({name!r}, Image(mode="RGB", size=(224, 224)))'
+        )
+    if isinstance(plan, AudioPlan):
+        return (
+            "its sounds differ in length, and batches have one shape. Give the most "
+            f"samples: Loader(..., ragged={{{name!r}: 160_000}})"
         )
     return (
         "its lists differ in length, and batches have one shape. Give the greatest "

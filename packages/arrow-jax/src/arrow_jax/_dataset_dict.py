@@ -158,7 +158,7 @@ def kind_of(source: Source) -> tuple[str, str, Any]:
     }
     schema = source.table.schema.remove_metadata()
     # Where paths start matters only to what has paths.
-    has_paths = "Image(" in repr(features)
+    has_paths = "Image(" in repr(features) or "Audio(" in repr(features)
     return str(schema), repr(features), source.folder if has_paths else None
 
 

@@ -12,6 +12,7 @@ import jax
 import numpy as np
 import pyarrow as pa
 
+from arrow_jax._audio import encode_sounds
 from arrow_jax._cast import BadRowError, cast_array
 from arrow_jax._containers import Masked, Ragged
 from arrow_jax._errors import ArrowJaxError, NarrowingError, ShapeError
@@ -20,6 +21,7 @@ from arrow_jax._features import (
     Array3D,
     Array4D,
     Array5D,
+    Audio,
     ClassLabel,
     Days,
     Image,
@@ -32,6 +34,7 @@ from arrow_jax._png import encode_images
 _STORED = {
     ClassLabel: pa.int64(),
     Days: pa.list_(pa.int32(), 2),
+    Audio: pa.struct({"bytes": pa.binary(), "path": pa.string()}),
     Image: pa.struct({"bytes": pa.binary(), "path": pa.string()}),
 }
 
@@ -137,8 +140,8 @@ def _is_overflow(error: Exception) -> bool:
 
 
 def _encode(name: str, values: Any, feature: Any) -> pa.Array:
-    if isinstance(feature, Image):
-        return encode_images(name, values)
+    if isinstance(feature, Audio | Image):
+        return _encode_files(name, values, feature)
     match values:
         case Masked(inner, valid):
             return _encode_masked(name, inner, np.asarray(valid), feature)
@@ -154,6 +157,12 @@ def _encode(name: str, values: Any, feature: Any) -> pa.Array:
         return _encode_labels(name, values, feature)
     plain = feature is None
     return _encode_plain(name, values) if plain else _as_type(values, feature)
+
+
+def _encode_files(name: str, values: Any, feature: Any) -> pa.Array:
+    if isinstance(feature, Audio):
+        return encode_sounds(name, values, feature)
+    return encode_images(name, values)
 
 
 def _encode_plain(name: str, values: Any) -> pa.Array:
@@ -366,7 +375,7 @@ def arrow_type(feature: Any) -> pa.DataType:
             return pa.struct({k: arrow_type(v) for k, v in feature.items()})
     raise ArrowJaxError(
         f"{feature!r} is no feature: use Value, List, ClassLabel, Array2D to Array5D, "
-        "Days, Image, or a dict of them"
+        "Days, Image, Audio, or a dict of them"
     )
 
 

@@ -294,6 +294,37 @@ class Image:
             )
 
 
+@dataclass(frozen=True)
+class Audio:
+    """A compressed sound in each row, decoded on access.
+
+    Stored as struct{bytes, path} or as plain binary, as WAV, FLAC, OGG or MP3. A row is
+    {"array": float32[samples], "sampling_rate": int32}.
+
+    Attributes:
+      sampling_rate: resample every sound to so many samples a second; by default each
+        keeps its own.
+      mono: mix the channels; otherwise "array" is float32[samples, channels].
+
+    Raises:
+      ArrowJaxError: if the sampling rate is not above 0.
+
+    Example:
+      >>> Audio(sampling_rate=16000)
+      Audio(sampling_rate=16000, mono=True)
+    """
+
+    sampling_rate: int | None = None
+    mono: bool = True
+
+    def __post_init__(self) -> None:
+        if self.sampling_rate is not None and self.sampling_rate < 1:
+            raise ArrowJaxError(
+                f"Audio(sampling_rate={self.sampling_rate}): wanted samples a second, "
+                "such as 16000"
+            )
+
+
 class Features(Mapping[str, Any]):
     """The features of a dataset by column name; it does not change.
 

@@ -16,8 +16,10 @@ from arrow_jax._headers import scan
 from arrow_jax._images import (
     Header,
     decode_all,
+    decode_image,
     image_contents,
     mode_result,
+    without_content,
 )
 from arrow_jax._nodes import aligned
 from arrow_jax._plan import Options, row_spec
@@ -111,9 +113,9 @@ class ImagePlan:
         """Raises for nulls that were not allowed."""
         if self.options.nulls not in ("error", "nan"):
             return
-        if not any(_nulls(chunk).any() for chunk in self._column.chunks):
+        if not any(without_content(chunk).any() for chunk in self._column.chunks):
             return
-        bad = np.flatnonzero(_nulls(self._column.gather(rows)))
+        bad = np.flatnonzero(without_content(self._column.gather(rows)))
         if len(bad):
             raise NullsError(
                 f"column {self.name!r}, {self.source.words(int(rows[bad[0]]))}: found "
@@ -144,7 +146,7 @@ class ImagePlan:
 
         decode_all(
             contents,
-            self.feature,
+            lambda content: decode_image(content, self.feature),
             use=use,
             say=lambda position, what: self._undecoded(rows, position, what),
         )
@@ -177,10 +179,3 @@ class ImagePlan:
     def padded(self, rows: Index, capacity: int) -> Any:
         """Is never asked for: the loader refuses images of several sizes."""
         raise NotImplementedError(self.name, rows, capacity)
-
-
-def _nulls(array: pa.Array) -> np.ndarray:
-    if not pa.types.is_struct(array.type):
-        return np.array(array.is_null())
-    fields = dict(zip([f.name for f in array.type], array.flatten(), strict=True))
-    return np.array(fields["bytes"].is_null()) & np.array(fields["path"].is_null())

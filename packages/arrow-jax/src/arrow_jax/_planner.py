@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from arrow_jax._audio_plan import AudioPlan
 from arrow_jax._chunks import Index
 from arrow_jax._decode import is_objects, is_temporal, number_dtype
 from arrow_jax._errors import ArrowJaxError, UnsupportedTypeError
 from arrow_jax._facts import Facts, facts_of
-from arrow_jax._features import ClassLabel, Image, List
+from arrow_jax._features import Audio, ClassLabel, Image, List
 from arrow_jax._image_plan import ImagePlan
 from arrow_jax._metadata import is_list
 from arrow_jax._number_plan import NumberPlan
@@ -124,6 +125,8 @@ def plan_column(
     name = ".".join(path)
     if isinstance(feature, Image):
         return ImagePlan(name, source, path, feature, options)
+    if isinstance(feature, Audio):
+        return AudioPlan(name, source, path, feature, options)
     if has_struct(type_):
         return StructPlan(
             name,

@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from arrow_jax._audio import decode_sound
 from arrow_jax._chunks import Index
 from arrow_jax._decode import decode_tensor
 from arrow_jax._errors import DecodeError
-from arrow_jax._features import Image
-from arrow_jax._images import changed, image_contents, open_image
+from arrow_jax._features import Audio, Image
+from arrow_jax._images import changed, decode_all, image_contents, open_image
 from arrow_jax._source import Source
 
 
@@ -31,6 +32,8 @@ def python_column(source: Source, name: str, rows: Index) -> list[Any]:
     """
     array = source.stored(name).gather(rows)
     feature = source.features[name]
+    if isinstance(feature, Audio):
+        return _sounds(source, feature, name, array, rows)
     if isinstance(feature, Image):
         return _images(source, feature, name, array, rows)
     if isinstance(array.type, pa.FixedShapeTensorType):
@@ -41,6 +44,26 @@ def python_column(source: Source, name: str, rows: Index) -> list[Any]:
         valid = np.ones(len(node), bool) if node.valid is None else node.valid
         return [v if ok else None for v, ok in zip(values.tolist(), valid, strict=True)]
     return array.to_pylist()
+
+
+def _sounds(
+    source: Source, feature: Audio, name: str, array: pa.Array, rows: Index
+) -> list[Any]:
+    def say(position: int, what: str) -> DecodeError:
+        return DecodeError(
+            f"column {name!r}, {source.words(int(rows[position]))}: {what}. Replace "
+            "the sound, or leave the row out with ds.select"
+        )
+
+    contents = image_contents(array, folder=source.folder, say=say)
+    sounds: list[Any] = [None] * len(contents)
+
+    def use(position: int, decoded: tuple[Any, int]) -> None:
+        samples, rate = decoded
+        sounds[position] = {"array": samples, "sampling_rate": rate}
+
+    decode_all(contents, lambda c: decode_sound(c, feature), use=use, say=say)
+    return sounds
 
 
 def _images(

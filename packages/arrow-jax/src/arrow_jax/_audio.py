@@ -1,0 +1,165 @@
+"""Decoding and encoding sound with soundfile, which loads at the first sound."""
+
+import importlib
+import io
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from arrow_jax._containers import Masked, Ragged
+from arrow_jax._errors import ArrowJaxError, ShapeError
+from arrow_jax._features import Audio
+
+_TYPE = pa.struct({"bytes": pa.binary(), "path": pa.string()})
+_MAX_SAMPLES = 1 << 28  # four hours at 16 kHz; more is taken for an attack
+
+
+class Sound(NamedTuple):
+    """What a sound will be.
+
+    Attributes:
+      n_samples: after resampling.
+      channels: 0 for mono, which has no axis of channels.
+      rate: samples a second.
+    """
+
+    n_samples: int
+    channels: int
+    rate: int
+
+
+def _package(name: str) -> Any:
+    try:
+        return importlib.import_module(name)  # only audio columns need it
+    except (ImportError, OSError) as error:  # soundfile without its library
+        raise ArrowJaxError(
+            f'audio columns need {name}: pip install "arrow-jax[audio]"'
+        ) from error
+
+
+def sound_of(content: bytes, feature: Audio) -> Sound | None:
+    """Reads the header of a sound.
+
+    Args:
+      content: the bytes of a file.
+      feature: what is asked for.
+
+    Returns:
+      What decoding will give, or None if it is no sound.
+    """
+    try:
+        info = _package("soundfile").info(io.BytesIO(content))
+    except ArrowJaxError:
+        raise
+    except Exception:  # noqa: BLE001  (what is no sound raises when it is decoded)
+        return None
+    rate = feature.sampling_rate or info.samplerate
+    channels = 0 if feature.mono else info.channels
+    return Sound(_resampled_length(info.frames, info.samplerate, rate), channels, rate)
+
+
+def _resampled_length(n: int, rate: int, wanted: int) -> int:
+    return -(-n * wanted // rate)
+
+
+def decode_sound(content: bytes, feature: Audio) -> tuple[np.ndarray, int]:
+    """Decodes one sound.
+
+    Args:
+      content: the bytes of a WAV, FLAC, OGG or MP3 file.
+      feature: what is asked for.
+
+    Returns:
+      float32[samples], or [samples, channels] where mono is not asked for; and the
+      sampling rate.
+
+    Raises:
+      ValueError: if the bytes are no sound, or a huge one. soundfile raises other types
+        too.
+    """
+    with _package("soundfile").SoundFile(io.BytesIO(content)) as file:
+        if file.frames * file.channels > _MAX_SAMPLES:
+            raise ValueError(f"{file.frames} x {file.channels} samples are too many")
+        values = file.read(dtype="float32", always_2d=True)
+        rate = file.samplerate
+    wanted = feature.sampling_rate or rate
+    if feature.mono:
+        values = values.mean(axis=1)
+    if wanted != rate:
+        n = _resampled_length(len(values), rate, wanted)
+        made = _package("soxr").resample(values, rate, wanted)[:n]
+        # The last sample or two may be missing; then there is silence.
+        values = np.zeros((n, *values.shape[1:]), np.float32)
+        values[: len(made)] = made
+    return values, wanted
+
+
+def encode_sounds(name: str, values: Any, feature: Audio) -> pa.Array:
+    """Makes the Arrow column of some sounds.
+
+    Args:
+      name: the column's, for errors.
+      values: one item a row: the bytes of a file, a path, {"array": ...,
+        "sampling_rate": ...}, samples if the feature has a sampling rate, {"bytes":
+        ..., "path": ...}, or None. Or a dict of columns "array" and "sampling_rate".
+      feature: the column's.
+
+    Returns:
+      struct{bytes, path}; samples are stored as WAV of float32, without loss.
+
+    Raises:
+      ArrowJaxError: if an item is none of these.
+      FileNotFoundError: if a path leads nowhere.
+    """
+    if isinstance(values, Mapping):
+        pairs = zip(_rows(values["array"]), _rows(values["sampling_rate"]), strict=True)
+        values = [
+            None if samples is None else {"array": samples, "sampling_rate": rate}
+            for samples, rate in pairs
+        ]
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        values = values.to_pylist()
+    items = [
+        _item(f"column {name!r}, row {row}", value, feature)
+        for row, value in enumerate(values)
+    ]
+    return pa.array(items, _TYPE)
+
+
+def _rows(column: Any) -> list[Any]:
+    if isinstance(column, Masked):
+        valid = np.asarray(column.valid)
+        rows = _rows(column.values)
+        return [row if ok else None for row, ok in zip(rows, valid, strict=True)]
+    if isinstance(column, Ragged):
+        pairs = zip(np.asarray(column.values), np.asarray(column.lengths), strict=True)
+        return [row[:length] for row, length in pairs]
+    return list(column)
+
+
+def _item(where: str, value: Any, feature: Audio) -> dict[str, Any] | None:
+    if value is None:
+        return None
+    if isinstance(value, bytes):
+        return {"bytes": value, "path": None}
+    if isinstance(value, str | os.PathLike):
+        return {"bytes": Path(value).read_bytes(), "path": Path(value).name}
+    if isinstance(value, dict) and value.keys() <= {"bytes", "path"}:
+        return {"bytes": value.get("bytes"), "path": value.get("path")}
+    rate: Any = feature.sampling_rate
+    if isinstance(value, Mapping) and {"array", "sampling_rate"} <= value.keys():
+        value, rate = value["array"], int(value["sampling_rate"])
+    samples = np.asarray(value)
+    if not rate or samples.dtype.kind != "f" or samples.ndim not in (1, 2):
+        raise ShapeError(
+            f"{where}: {type(value).__name__} is no sound: give the bytes of a file, a "
+            'path, or {"array": float32[samples] or [samples, channels], '
+            '"sampling_rate": 16000}'
+        )
+    buffer = io.BytesIO()
+    _package("soundfile").write(buffer, samples, rate, format="WAV", subtype="FLOAT")
+    return {"bytes": buffer.getvalue(), "path": None}
