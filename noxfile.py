@@ -114,10 +114,14 @@ def test_wheel(session: nox.Session, path: Path, away: Path) -> None:
     others = [need for need in groups["test"] if need != HARNESS.name]
     wheels = [str(wheel) for wheel in away.glob("*.whl")]
     session.install("--no-sources", *wheels, *others)
+    # The tree's layout without its sources, for tests that look at the docs.
+    copy = away / "packages" / path.name
+    copy.mkdir(parents=True)
     for part in ("README.md", "pyproject.toml"):
-        shutil.copy(path / part, away)
-    shutil.copytree(path / "tests", away / "tests")
-    session.chdir(away)
+        shutil.copy(path / part, copy)
+    shutil.copytree(path / "tests", copy / "tests")
+    shutil.copytree(ROOT / "docs", away / "docs")
+    session.chdir(copy)
     chosen = chosen_tests(session, path) or ["README.md", "tests"]
     session.run("pytest", "--forbid-skips", *chosen)
 
