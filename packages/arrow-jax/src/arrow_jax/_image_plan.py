@@ -23,6 +23,7 @@ from arrow_jax._images import (
 )
 from arrow_jax._nodes import aligned
 from arrow_jax._plan import Options, row_spec
+from arrow_jax._small_png import decode_small
 from arrow_jax._source import Source
 
 
@@ -144,15 +145,27 @@ class ImagePlan:
                 raise ShapeError(self._misfit(int(rows[position]), pixels, header))
             out[position] = pixels
 
+        shown = np.array([content is not None for content in contents], bool)
         decode_all(
-            contents,
+            self._left(contents, out),
             lambda content: decode_image(content, self.feature),
             use=use,
             say=lambda position, what: self._undecoded(rows, position, what),
         )
         if not self._wants_mask:
             return out
-        return Masked(out, np.array([c is not None for c in contents], bool))
+        return Masked(out, shown)
+
+    def _left(self, contents: list[bytes | None], out: Any) -> list[bytes | None]:
+        """Decodes what can be together; the rest is left, for Pillow."""
+        header, feature = self._header, self.feature
+        if header is None or feature.size or feature.upright:
+            return contents
+        if feature.mode not in (None, "L", "LA", "RGB", "RGBA"):
+            return contents
+        done = decode_small(contents, out)
+        pairs = zip(contents, done, strict=True)
+        return [None if decoded else content for content, decoded in pairs]
 
     def _contents(self, array: pa.Array, rows: Index) -> list[bytes | None]:
         return image_contents(
