@@ -341,3 +341,20 @@ def test_the_module_runs_as_the_command():
     assert done.returncode == 2
     assert done.stderr.startswith("mnist-gan: nowhere: holds no run")
     assert done.stderr.count("\n") == 1
+
+
+def test_a_warning_is_one_line(shipped, tmp_path):
+    file = tmp_path / "odd.parquet"
+    metadata = {b"huggingface": b"{not json"}
+    pq.write_table(shipped.slice(0, 9).replace_schema_metadata(metadata), file)
+    arguments = ["--data", file, "--out", tmp_path / "out", "--steps", "1"]
+    command = [sys.executable, "-m", "mnist_gan", "train", *arguments]
+    done = subprocess.run(
+        [*command, "--batch-size", "8", "--devices", "1"],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0
+    assert done.stderr.startswith("mnist-gan: warning: the schema's 'huggingface'")
+    assert done.stderr.count("\n") == 1

@@ -1,9 +1,11 @@
 """The command line."""
 
 import argparse
+import contextlib
 import logging
 import sys
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -148,7 +150,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     command = {"train": _train, "sample": _sample}[arguments.command]
     try:
-        with interrupts() as interrupted:
+        with interrupts() as interrupted, _warnings_in_one_line():
             return command(arguments, interrupted)
     except DivergedError as error:
         return _complain(error, _EXIT_DIVERGED)
@@ -190,6 +192,21 @@ def _sample(arguments: argparse.Namespace, interrupted: Interrupts) -> int:
         return _EXIT_STOPPED
     sys.stdout.write(f"{arguments.out}\n")
     return 0
+
+
+@contextlib.contextmanager
+def _warnings_in_one_line() -> Generator[None]:
+    """Shows a warning's text, without the place in the code that it comes from."""
+    before = warnings.showwarning
+
+    def show(message: Warning | str, *_: object, **__: object) -> None:
+        _complain(f"warning: {message}", 0)
+
+    warnings.showwarning = show
+    try:
+        yield
+    finally:
+        warnings.showwarning = before
 
 
 def _quiet_libraries() -> None:

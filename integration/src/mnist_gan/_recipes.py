@@ -47,29 +47,26 @@ class Recipe(NamedTuple):
     equilibrium: Players
 
 
+_REFERENCE = Recipe(
+    about="the GAN of Haiku's MNIST example: softmax losses, Adam 1e-4",
+    steps=5_000,
+    batch_size=64,
+    latents=20,
+    generator=ReferenceGenerator,
+    discriminator=ReferenceDiscriminator,
+    losses=Players(_losses.softmax_gen, _losses.softmax_disc),
+    chains=Players(gan_adam(1e-4), gan_adam(1e-4)),
+    equilibrium=_losses.SOFTMAX_EQUILIBRIUM,
+)
+
 RECIPES = {
-    "fast": Recipe(
+    "fast": _REFERENCE._replace(
         about="the reference with a normalised generator and ten times its rate",
         steps=3_000,
-        batch_size=64,
-        latents=20,
         generator=BatchNormGenerator,
-        discriminator=ReferenceDiscriminator,
-        losses=Players(_losses.softmax_gen, _losses.softmax_disc),
         chains=Players(gan_adam(1e-3), gan_adam(1e-3)),
-        equilibrium=_losses.SOFTMAX_EQUILIBRIUM,
     ),
-    "reference": Recipe(
-        about="the GAN of Haiku's MNIST example: softmax losses, Adam 1e-4",
-        steps=5_000,
-        batch_size=64,
-        latents=20,
-        generator=ReferenceGenerator,
-        discriminator=ReferenceDiscriminator,
-        losses=Players(_losses.softmax_gen, _losses.softmax_disc),
-        chains=Players(gan_adam(1e-4), gan_adam(1e-4)),
-        equilibrium=_losses.SOFTMAX_EQUILIBRIUM,
-    ),
+    "reference": _REFERENCE,
 }
 
 

@@ -14,6 +14,9 @@ from mnist_gan._errors import UserError
 from mnist_gan._files import check_writable, remove_leftovers, write_whole
 from mnist_gan._typed import resume_command
 
+_TYPES = dict.fromkeys(("recipe", "data", "sha256"), str) | dict.fromkeys(
+    ("steps", "batch_size", "seed", "rows"), int
+)
 SHIPPED = "(shipped)"
 _PACKAGES = ("jax", "jaxlib", "dm-haiku", "optax", "arrow-jax", "haiku-nets")
 
@@ -52,9 +55,6 @@ class Config:
     def address(self) -> str | None:
         """The address to load the digits from; None for those that are shipped."""
         return None if self.data == SHIPPED else self.data
-
-
-_TYPES = {field.name: field.type for field in dataclasses.fields(Config)}
 
 
 class RunFolder:
