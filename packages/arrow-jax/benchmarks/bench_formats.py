@@ -167,7 +167,7 @@ def _numbers(name: str, table: pa.Table, values: Any, size: int, target: int) ->
 
 def doubles() -> Case:
     """Twenty columns of float64."""
-    values = {f"x{i}": _RNG.standard_normal(1024 * 16) for i in range(20)}
+    values = {f"x{i}": _RNG.standard_normal(1024 * 64) for i in range(20)}
     singles = {name: column.astype(np.float32) for name, column in values.items()}
     return _numbers(
         "20 float64 columns, batch 1024", pa.table(values), singles, 1024, 50

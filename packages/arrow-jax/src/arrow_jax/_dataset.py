@@ -11,6 +11,7 @@ from arrow_jax._column_verbs import ColumnVerbs
 from arrow_jax._encode import to_arrow
 from arrow_jax._format import check_columns, make_format, summary
 from arrow_jax._give import give
+from arrow_jax._packed import FEWEST_BATCHES, Packer, make_packer
 from arrow_jax._plan import Plan
 from arrow_jax._planner import check_times, plan_columns
 from arrow_jax._rows import check_batch_size, compose, resolve
@@ -271,7 +272,22 @@ class Dataset(ColumnVerbs):
         """
         check_batch_size(batch_size)
         stop = len(self) - len(self) % batch_size if drop_last_batch else len(self)
-        return (self[i : i + batch_size] for i in range(0, stop, batch_size))
+        return self._batches(batch_size, stop)
+
+    def _batches(self, batch_size: int, stop: int) -> Iterator[Any]:
+        packer = self._packer(batch_size)
+        for i in range(0, stop, batch_size):
+            if packer is not None and i + batch_size <= len(self):
+                yield packer.batch(compose(self.rows, range(i, i + batch_size)))
+            else:
+                yield self[i : i + batch_size]
+
+    def _packer(self, batch_size: int) -> Packer | None:
+        few = len(self) < batch_size * FEWEST_BATCHES
+        if self.format.kind != "jax" or few:
+            return None
+        plans = {name: self._plan(name) for name in self.column_names}
+        return make_packer(plans, self.format, batch_size)
 
     def _give(self, names: list[str], rows: Index, *, one: bool = False) -> Any:
         plans = [self._plan(name) for name in names] if self._formats_arrays else []
