@@ -10,6 +10,7 @@ from arrow_jax import (
     DatasetDict,
     Features,
     NullsError,
+    Value,
 )
 
 
@@ -83,3 +84,30 @@ def test_values_are_datasets():
 
 def test_what_it_looks_like():
     assert repr(DatasetDict.from_dict({"a": {"x": [1]}})).startswith("a: Dataset of 1 ")
+
+
+def test_verbs_are_done_to_every_split():
+    parts = {"train": {"x": [3, 1, 2], "y": [1, 2, 3]}, "test": {"x": [5], "y": [4]}}
+    ds = DatasetDict.from_dict(parts)
+    done = {
+        "map": ds.map(lambda b: {"x": b["x"] + 1})["test"]["x"],
+        "filter": ds.filter(lambda b: b["x"] > 1)["train"]["x"],
+        "sort": ds.sort("x", reverse=True)["train"]["x"],
+        "shuffle": sorted(ds.shuffle(seed=0)["train"]["x"]),
+        "cast": ds.cast_column("x", Value("int8"))["test"].features["x"].dtype,
+        "rename": ds.rename_column("x", "z")["test"].column_names,
+        "remove": ds.remove_columns(["x"])["train"].column_names,
+    }
+    assert done == {
+        "map": [6],
+        "filter": [3, 2],
+        "sort": [3, 2, 1],
+        "shuffle": [1, 2, 3],
+        "cast": "int8",
+        "rename": ["z", "y"],
+        "remove": ["y"],
+    }
+    renamed = ds.rename_column("x", "z")
+    assert renamed["train"].source is renamed["test"].source
+    ds.set_format("numpy")
+    assert all(split["x"].dtype == np.int64 for split in ds.values())

@@ -11,12 +11,12 @@ from arrow_jax._column_verbs import ColumnVerbs
 from arrow_jax._encode import to_arrow
 from arrow_jax._format import check_columns, make_format, summary
 from arrow_jax._give import give
-from arrow_jax._packed import FEWEST_BATCHES, Packer, make_packer
 from arrow_jax._plan import Plan
 from arrow_jax._planner import check_times, plan_columns
 from arrow_jax._rows import check_batch_size, compose, resolve
 from arrow_jax._source import Source
 from arrow_jax._table import as_table, with_features
+from arrow_jax._together import FEWEST_BATCHES, Together, find_together
 from arrow_jax._verbs import check_batched, kept_rows, mapped
 
 
@@ -275,19 +275,19 @@ class Dataset(ColumnVerbs):
         return self._batches(batch_size, stop)
 
     def _batches(self, batch_size: int, stop: int) -> Iterator[Any]:
-        packer = self._packer(batch_size)
+        together = self._together(batch_size)
         for i in range(0, stop, batch_size):
-            if packer is not None and i + batch_size <= len(self):
-                yield packer.batch(compose(self.rows, range(i, i + batch_size)))
+            if together is not None and i + batch_size <= len(self):
+                yield together.batch(compose(self.rows, range(i, i + batch_size)))
             else:
                 yield self[i : i + batch_size]
 
-    def _packer(self, batch_size: int) -> Packer | None:
+    def _together(self, batch_size: int) -> Together | None:
         few = len(self) < batch_size * FEWEST_BATCHES
         if self.format.kind != "jax" or few:
             return None
         plans = {name: self._plan(name) for name in self.column_names}
-        return make_packer(plans, self.format, batch_size)
+        return find_together(plans, self.format, batch_size)
 
     def _give(self, names: list[str], rows: Index, *, one: bool = False) -> Any:
         plans = [self._plan(name) for name in names] if self._formats_arrays else []

@@ -1,6 +1,6 @@
 """Datasets by split, such as "train" and "test"."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -90,6 +90,93 @@ class DatasetDict(dict[str, Dataset]):
         """
         for split in self.values():
             split.set_format(kind, **options)
+
+    def map(self, function: Callable[..., Any], **options: Any) -> "DatasetDict":
+        """Makes columns out of columns, in every split.
+
+        Args:
+          function: see `Dataset.map`.
+          **options: likewise.
+
+        Returns:
+          The splits with the new columns.
+        """
+        return self._each("map", function, **options)
+
+    def filter(self, condition: Any, **options: Any) -> "DatasetDict":
+        """Keeps the rows of every split that a condition holds for.
+
+        Args:
+          condition: see `Dataset.filter`.
+          **options: likewise.
+
+        Returns:
+          The splits with the rows that are left.
+        """
+        return self._each("filter", condition, **options)
+
+    def sort(self, columns: str | Sequence[str], **options: Any) -> "DatasetDict":
+        """Sorts the rows of every split.
+
+        Args:
+          columns: see `Dataset.sort`.
+          **options: likewise.
+
+        Returns:
+          The sorted splits.
+        """
+        return self._each("sort", columns, **options)
+
+    def shuffle(self, *, seed: int) -> "DatasetDict":
+        """Puts the rows of every split into another order.
+
+        Args:
+          seed: the same seed gives the same order.
+
+        Returns:
+          The shuffled splits.
+        """
+        return self._each("shuffle", seed=seed)
+
+    def cast_column(self, name: str, feature: Any) -> "DatasetDict":
+        """Makes a column something else, in every split.
+
+        Args:
+          name: of the column.
+          feature: what it shall be; see `Dataset.cast_column`.
+
+        Returns:
+          The splits with that column.
+        """
+        return self._each("cast_column", name, feature)
+
+    def rename_column(self, old: str, new: str) -> "DatasetDict":
+        """Gives a column another name, in every split.
+
+        Args:
+          old: its name.
+          new: the name it gets.
+
+        Returns:
+          The splits with that name.
+        """
+        return self._each("rename_column", old, new)
+
+    def remove_columns(self, names: str | Iterable[str]) -> "DatasetDict":
+        """Leaves out columns, in every split.
+
+        Args:
+          names: one or several.
+
+        Returns:
+          The splits without them.
+        """
+        return self._each("remove_columns", names)
+
+    def _each(self, verb: str, *choices: Any, **options: Any) -> "DatasetDict":
+        return DatasetDict(
+            {n: getattr(split, verb)(*choices, **options) for n, split in self.items()}
+        )
 
     def __repr__(self) -> str:
         return "\n".join(f"{name}: {split!r}" for name, split in self.items())

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from arrow_jax import ArrowJaxError, Dataset, NullsError
-from arrow_jax._packed import FEWEST_BATCHES, make_packer
+from arrow_jax._together import FEWEST_BATCHES, find_together
 
 N = 4 * FEWEST_BATCHES + 3
 
@@ -55,18 +55,16 @@ def test_batches_are_those_of_slices(options, shuffled):
 
 def test_few_columns_and_great_ones_go_alone():
     ds = Dataset.from_arrow(table()).with_format("jax", nulls="mask")
-    assert make_packer(ds._plans, ds.format, 4) is None
-    ds = ds.with_format("jax", columns=["f0", "f1", "f2", "i0"])
-    assert make_packer(ds._plans, ds.format, 4) is None
-    ds = ds.with_format("jax", columns=["f0", "f1", "f2", "f3"])
-    packer = make_packer(ds._plans, ds.format, 4)
-    assert [list(group.columns) for group in packer.groups] == [
-        ["f0", "f1", "f2", "f3"]
-    ]
-    assert make_packer(ds._plans, ds.format, 1 << 20) is None
+    assert find_together(ds._plans, ds.format, 4) is None
+    ds = ds.with_format("jax", columns=["f0", "f1", "f2", "n", "r", "s"], nulls=0)
+    assert find_together(ds._plans, ds.format, 4) is None
+    ds = ds.with_format("jax", columns=["s", "f0", "b", "v", "i0"])
+    found = find_together(ds._plans, ds.format, 4)
+    assert list(found.small) == ["f0", "b", "v", "i0"]
+    assert find_together(ds._plans, ds.format, 1 << 20) is None
     spread = jax.sharding.SingleDeviceSharding(jax.devices()[0])
     ds = ds.with_format("jax", device=spread)
-    assert make_packer(ds._plans, ds.format, 4) is None
+    assert find_together(ds._plans, ds.format, 4) is None
 
 
 def test_wide_numbers_stay_so_with_x64():
