@@ -71,3 +71,5 @@ def test_what_is_no_sound_says_so(tmp_path):
         Dataset.from_dict({"a": ["absent.wav"]}, {"a": Audio()})
     with pytest.raises(ArrowJaxError, match=r"sampling_rate=0\): wanted samples a sec"):
         Audio(sampling_rate=0)
+    with pytest.raises(ArrowJaxError, match="such as 16000, and at most 1,000,000"):
+        Audio(sampling_rate=10**9)

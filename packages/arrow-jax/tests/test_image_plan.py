@@ -243,6 +243,14 @@ def test_options_of_an_image_go_through_a_file(tmp_path):
 def test_options_that_are_none_say_what_is_wanted():
     with pytest.raises(ArrowJaxError, match=r"size=\(5,\)\): wanted \(height, width\)"):
         Image(size=(5,))
+    with pytest.raises(ArrowJaxError, match="and at most 134,217,728 pixels"):
+        Image(size=(1 << 20, 1 << 20))
+    with pytest.raises(
+        ArrowJaxError, match=r"shape=.*: wanted at most 134,217,728 pix"
+    ):
+        Image(shape=(1 << 20, 1 << 20))
+    with pytest.raises(ArrowJaxError, match=r"mode=\['L'\]\): wanted one such as"):
+        Image(mode=["L"])
     with pytest.raises(ArrowJaxError, match=r"fit='cut'\): wanted \"pad\""):
         Image(fit="cut")
 

@@ -57,6 +57,8 @@ def sound_of(content: bytes, feature: Audio) -> Sound | None:
         raise
     except Exception:  # noqa: BLE001  (what is no sound raises when it is decoded)
         return None
+    if info.frames * info.channels > _MAX_SAMPLES:
+        return None
     rate = feature.sampling_rate or info.samplerate
     channels = 0 if feature.mono else info.channels
     return Sound(_resampled_length(info.frames, info.samplerate, rate), channels, rate)

@@ -6,6 +6,7 @@ metadata that Hugging Face `datasets` uses, see `_metadata`.
 """
 
 import difflib
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,10 @@ from typing import Any
 import numpy as np
 
 from arrow_jax._errors import ArrowJaxError, ShapeError
+
+# More is not meant: features come out of files, and files from anywhere.
+_MOST_PIXELS = 1 << 27
+_MOST_RATE = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -262,7 +267,8 @@ class Image:
       upright: turn images as their EXIF orientation says.
 
     Raises:
-      ArrowJaxError: if `size` is not two sizes, or `fit` none of these.
+      ArrowJaxError: if `size` is not two sizes, `fit` none of these, or an image would
+        be absurdly large.
 
     Example:
       >>> Image(mode="L", shape=(28, 28)).mode
@@ -282,10 +288,18 @@ class Image:
     upright: bool = False
 
     def __post_init__(self) -> None:
+        if self.mode is not None and not isinstance(self.mode, str):
+            raise ArrowJaxError(f'Image(mode={self.mode!r}): wanted one such as "RGB"')
+        if self.shape is not None and math.prod(self.shape) > 4 * _MOST_PIXELS:
+            raise ArrowJaxError(
+                f"Image(shape={self.shape}): wanted at most {_MOST_PIXELS:,} pixels"
+            )
         if self.size is not None:
-            if len(self.size) != 2 or min(self.size) < 1:
+            good = len(self.size) == 2 and min(self.size) >= 1
+            if not good or math.prod(self.size) > _MOST_PIXELS:
                 raise ArrowJaxError(
-                    f"Image(size={self.size}): wanted (height, width), of at least 1"
+                    f"Image(size={self.size}): wanted (height, width), of at least 1, "
+                    f"and at most {_MOST_PIXELS:,} pixels"
                 )
             object.__setattr__(self, "size", tuple(self.size))
         if self.fit not in ("pad", "crop", "stretch"):
@@ -307,7 +321,7 @@ class Audio:
       mono: mix the channels; otherwise "array" is float32[samples, channels].
 
     Raises:
-      ArrowJaxError: if the sampling rate is not above 0.
+      ArrowJaxError: if the sampling rate is not above 0, or absurd.
 
     Example:
       >>> Audio(sampling_rate=16000)
@@ -318,10 +332,11 @@ class Audio:
     mono: bool = True
 
     def __post_init__(self) -> None:
-        if self.sampling_rate is not None and self.sampling_rate < 1:
+        rate = self.sampling_rate
+        if rate is not None and not 1 <= rate <= _MOST_RATE:
             raise ArrowJaxError(
                 f"Audio(sampling_rate={self.sampling_rate}): wanted samples a second, "
-                "such as 16000"
+                f"such as 16000, and at most {_MOST_RATE:,}"
             )
 
 
