@@ -1,20 +1,25 @@
 """What holds for every kind of file."""
 
 import fsspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
+from PIL import Image as PilImage
 
 from arrow_jax import (
     ArrowJaxError,
     DatasetDict,
+    Features,
+    Image,
     ShapeError,
     read_csv,
     read_ipc,
     read_json,
     read_parquet,
+    write_parquet,
 )
 
 
@@ -102,3 +107,22 @@ def test_types_that_were_guessed_are_made_one(tmp_path):
     (tmp_path / "c.csv").write_text("x,y\nword,b\n")
     with pytest.raises(ShapeError, match=r"(?s)c\.csv has other.*x: string.*x: double"):
         read_csv(tmp_path)
+
+
+def test_splits_of_images_share_what_is_known_whatever_their_folders(tmp_path):
+    features = Features({"im": Image()})
+    for split, size in (("train", 2), ("test", 3)):
+        (tmp_path / split).mkdir()
+        pixels = np.zeros((2, size, size), np.uint8)
+        write_parquet(tmp_path / split / "x.parquet", {"im": pixels}, features)
+    splits = read_parquet({s: tmp_path / s for s in ("train", "test")})
+    assert splits["train"].source is splits["test"].source
+    assert isinstance(splits["train"].with_format("numpy")["im"], list)
+    # Where rows name files, each split keeps to its own folder.
+    type_ = pa.struct({"bytes": pa.binary(), "path": pa.string()})
+    table = pa.table({"im": pa.array([{"bytes": None, "path": "a.png"}], type_)})
+    said = read_parquet(tmp_path / "test").to_arrow().schema.metadata
+    pq.write_table(table.replace_schema_metadata(said), tmp_path / "test" / "x.parquet")
+    PilImage.new("L", (5, 4)).save(tmp_path / "test" / "a.png")
+    splits = read_parquet({s: tmp_path / s for s in ("train", "test")})
+    assert splits["test"][0]["im"].size == (5, 4)

@@ -1,15 +1,18 @@
 """Files of one kind as one dataset, whatever the kind."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from arrow_jax._dataset import Dataset
 from arrow_jax._dataset_dict import split_up
 from arrow_jax._errors import ArrowJaxError, ShapeError
 from arrow_jax._facts import Facts, merge
+from arrow_jax._features import Audio, Image
 from arrow_jax._paths import expand, is_address
 from arrow_jax._source import Source
 
@@ -52,8 +55,28 @@ def read_files(paths: Any, kind: Kind, read: Read, *, folder: Any = None) -> Any
       ArrowJaxError: if a file is not of that kind, or files differ in their columns.
     """
     if isinstance(paths, Mapping):
-        return split_up({n: _source(p, kind, read, folder) for n, p in paths.items()})
+        found = {n: _source(p, kind, read, folder) for n, p in paths.items()}
+        if not any(_names_files(source) for source in found.values()):
+            # Folders do not matter then, and must not keep splits from sharing facts.
+            found = {n: replace(source, folder=None) for n, source in found.items()}
+        return split_up(found)
     return Dataset.of_source(_source(paths, kind, read, folder))
+
+
+def _names_files(source: Source) -> bool:
+    """Whether a row of images or sounds is in a file of its own."""
+    for name, feature in source.features.items():
+        if isinstance(feature, Image | Audio):
+            for chunk in source.table.column(name).chunks:
+                if pa.types.is_struct(chunk.type) and not _has_bytes(chunk):
+                    return True
+    return False
+
+
+def _has_bytes(array: pa.StructArray) -> bool:
+    fields = dict(zip([f.name for f in array.type], array.flatten(), strict=True))
+    inside, path = fields["bytes"].is_null(), fields["path"].is_valid()
+    return not (np.asarray(inside) & np.asarray(path)).any()
 
 
 def _source(paths: Any, kind: Kind, read: Read, folder: Any) -> Source:
