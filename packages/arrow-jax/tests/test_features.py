@@ -4,9 +4,11 @@ from arrow_jax import (
     Array2D,
     Array3D,
     ArrowJaxError,
+    Audio,
     ClassLabel,
     Dataset,
     Features,
+    Image,
     ShapeError,
     Value,
 )
@@ -81,3 +83,9 @@ def test_features_do_not_change():
     assert features == {"a": Value("int8")}
     assert not hasattr(features, "__setitem__")
     assert hash(features) == hash(Features({"a": Value("int8")}))
+
+
+def test_options_left_alone_are_not_shown():
+    assert repr(Image()) == "Image()"
+    assert repr(Image(mode="RGB", size=(2, 3))) == "Image(mode='RGB', size=(2, 3))"
+    assert repr(Audio(sampling_rate=8000)) == "Audio(sampling_rate=8000)"

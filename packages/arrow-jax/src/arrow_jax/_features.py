@@ -8,7 +8,7 @@ metadata that Hugging Face `datasets` uses, see `_metadata`.
 import difflib
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -249,8 +249,21 @@ class Days:
             )
 
 
-@dataclass(frozen=True)
-class Image:
+@dataclass(frozen=True, repr=False)
+class _Options:
+    """Shows what was chosen, and not what is as always."""
+
+    def __repr__(self) -> str:
+        chosen = (
+            f"{field.name}={getattr(self, field.name)!r}"
+            for field in fields(self)
+            if getattr(self, field.name) != field.default
+        )
+        return f"{type(self).__name__}({', '.join(chosen)})"
+
+
+@dataclass(frozen=True, repr=False)
+class Image(_Options):
     """A compressed image in each row, decoded on access.
 
     Stored as struct{bytes, path} or as plain binary. Decoded: uint8[h, w] for grey,
@@ -308,8 +321,8 @@ class Image:
             )
 
 
-@dataclass(frozen=True)
-class Audio:
+@dataclass(frozen=True, repr=False)
+class Audio(_Options):
     """A compressed sound in each row, decoded on access.
 
     Stored as struct{bytes, path} or as plain binary, as WAV, FLAC, OGG or MP3. A row is
@@ -325,7 +338,7 @@ class Audio:
 
     Example:
       >>> Audio(sampling_rate=16000)
-      Audio(sampling_rate=16000, mono=True)
+      Audio(sampling_rate=16000)
     """
 
     sampling_rate: int | None = None
