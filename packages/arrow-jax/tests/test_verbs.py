@@ -91,11 +91,6 @@ def test_map_says_what_is_wrong_with_a_batch():
         ds.map(lambda b: {"y": b["x"] if len(b["x"]) > 1 else b["x"] / 2}, batch_size=2)
 
 
-def test_map_without_rows_changes_nothing():
-    ds = Dataset.from_dict({"x": [1]}).take(0)
-    assert ds.map(lambda b: {"y": b["x"]}).column_names == ["x"]
-
-
 def test_code_written_for_datasets_may_say_batched():
     ds = Dataset.from_dict({"x": [1, 2]})
     assert ds.map(lambda b: {"x": b["x"] * 2}, batched=True)["x"] == [2, 4]
@@ -103,3 +98,43 @@ def test_code_written_for_datasets_may_say_batched():
     for verb in (ds.map, ds.filter):
         with pytest.raises(ArrowJaxError, match=r"\(batched=False\): .* jax.vmap"):
             verb(lambda row: row, batched=False)
+
+
+@pytest.mark.parametrize("column", [[1, 2, 3], [[1], [2, 3], []], [[1, 2]] * 3])
+def test_a_function_that_writes_into_its_batch_leaves_the_dataset_alone(column):
+    def scaled(batch):
+        parts = batch["x"] if isinstance(batch["x"], list) else [batch["x"]]
+        for part in parts:
+            np.multiply(part, 10, out=part)
+        return {"y": batch["x"]}
+
+    table = pa.table({"x": column})
+    ds = Dataset.from_arrow(table)
+    ds.map(scaled)
+    ds.filter(lambda batch: np.ones(len(scaled(batch)["y"]), bool))
+    assert ds["x"] == column
+    assert table["x"].to_pylist() == column
+
+
+def test_views_of_the_dataset_refuse_to_be_written_to():
+    table = pa.table({"x": [1, 2, 3]})
+    view = Dataset.from_arrow(table).with_format("numpy")[:]["x"]
+    with pytest.raises(ValueError, match="read-only"):
+        view[0] = 7
+    assert table["x"].to_pylist() == [1, 2, 3]
+
+
+def test_a_map_of_no_rows_has_the_columns_of_any_map():
+    ds = Dataset.from_dict({"x": [1, 2]})
+    double = ds.take(0).map(lambda batch: {"y": batch["x"] * 2.0})
+    assert double.column_names == ["x", "y"]
+    assert double.to_arrow()["y"].type == pa.float64()
+    assert len(double) == 0
+
+
+def test_what_jax_narrowed_is_stored_as_wide_as_it_was():
+    table = pa.table({"x": [1, 2], "f": [0.5, 1.5], "s": pa.array([1, 2], pa.int32())})
+    ds = Dataset.from_arrow(table).with_format("jax")
+    same = ds.map(lambda batch: batch).to_arrow()
+    assert same.schema.types == table.schema.types
+    assert same.to_pydict() == table.to_pydict()

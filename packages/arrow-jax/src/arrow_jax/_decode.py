@@ -137,7 +137,10 @@ def _values(array: pa.Array) -> np.ndarray:
         return np.zeros(n, dtype)
     if dtype.kind == "b":
         return _bits(buffer, array.offset, n)
-    return np.frombuffer(buffer, dtype, n, array.offset * dtype.itemsize)
+    values = np.frombuffer(buffer, dtype, n, array.offset * dtype.itemsize)
+    # Arrow's memory is shared, and what it holds is not to change.
+    values.flags.writeable = False
+    return values
 
 
 def decode_tensor(array: pa.FixedShapeTensorArray) -> Tensor:

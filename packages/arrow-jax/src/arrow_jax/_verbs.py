@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+import jax
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,6 +15,15 @@ from arrow_jax._source import Source
 
 if TYPE_CHECKING:
     from arrow_jax._dataset import Dataset
+
+
+# What a 64-bit column is given as while x64 is off; a column that a function gives back
+# so is stored as wide as it was.
+_NARROWED = {
+    pa.int64(): pa.int32(),
+    pa.uint64(): pa.uint32(),
+    pa.float64(): pa.float32(),
+}
 
 
 def check_batched(verb: str, *, batched: bool) -> None:
@@ -55,7 +65,9 @@ def kept_rows(ds: "Dataset", condition: Any, batch_size: int) -> np.ndarray:
             counter += "_"
         table = table.append_column(counter, pa.array(np.arange(len(ds))))
         return np.asarray(table.filter(condition)[counter])
-    kept = [np.zeros(0, bool)]
+    if not len(ds):
+        return np.zeros(0, np.int64)
+    kept = []
     for start, batch in _batches(ds, batch_size):
         n = min(batch_size, len(ds) - start)
         found = np.asarray(condition(batch))
@@ -105,8 +117,6 @@ def mapped(
                 "Return one dtype and row shape for all, or say which by features="
             )
         parts.append(part)
-    if not parts:
-        return ds
     new = pa.concat_tables(parts)
     shown = ds.column_names
     hidden = ds.with_format(None)
@@ -115,6 +125,9 @@ def mapped(
     for name in new.column_names:
         at = table.schema.get_field_index(name)
         field, column = new.schema.field(name), new[name]
+        if at >= 0 and _NARROWED.get(table.schema.field(at).type) == field.type:
+            field = field.with_type(table.schema.field(at).type)
+            column = column.cast(field.type)
         table = (
             table.append_column(field, column)
             if at < 0
@@ -140,5 +153,12 @@ def mapped(
 def _batches(ds: "Dataset", batch_size: int) -> Iterator[tuple[int, Any]]:
     if ds.format.kind is None:
         ds = ds.with_format("numpy")
-    for number, batch in enumerate(ds.iter(batch_size)):
-        yield number * batch_size, batch
+    batches = ds.iter(batch_size) if len(ds) else [ds[:0]]
+    for number, batch in enumerate(batches):
+        yield number * batch_size, jax.tree.map(_own, batch)
+
+
+def _own(leaf: Any) -> Any:
+    """A function may write into its batch, which must not reach the dataset."""
+    shared = isinstance(leaf, np.ndarray) and not leaf.flags.writeable
+    return leaf.copy() if shared else leaf
