@@ -11,17 +11,22 @@ from hypothesis import strategies as st
 from type_cases import CASES
 
 from arrow_jax import (
+    Array2D,
     ArrowJaxError,
     ClassLabel,
     Dataset,
     Days,
     List,
     NarrowingError,
+    Ragged,
     UnsupportedTypeError,
     Value,
+    to_arrow,
+    write_parquet,
 )
 
 DECIMALS = [name for name in CASES if name.startswith("decimal")]
+L16 = List(Value("float16"))
 
 
 def asked(array, feature):
@@ -191,3 +196,76 @@ def test_no_way_out_is_invented():
     interval = pa.array([(1, 2, 3)], pa.month_day_nano_interval())
     with pytest.raises(UnsupportedTypeError, match=r"to become\. Leave it out with"):
         Dataset.from_arrow(pa.table({"c": interval})).with_format("jax")
+
+
+@pytest.mark.parametrize(
+    ("values", "feature", "said"),
+    [
+        ([1.0, None, 1.9], Value("int32"), r"row 2.*1\.9"),
+        ([[1.0], None, [2.0, 2.5]], List(Value("int32")), r"row 2.*2\.5"),
+        ([[[2.0, 2.7]]], Array2D((1, 2), "int32"), r"row 0.*2\.7"),
+        ([2**60 + 1, 1.5], Value("int64"), r"row 1.*1\.5"),
+        ([{"p": 1.0}, {"p": 1.5}], {"p": Value("int8")}, r"row 1.*1\.5"),
+        (np.array([1.0, 1.9]), Value("int32"), r"row 1.*1\.9"),
+        ([float("nan")], Value("int32"), "nan"),
+        ([1.0, 1e300, 2.0], Value("float32"), r"row 1.*1e\+300"),
+        ([[], [1.0, 1e6]], List(Value("float16")), r"row 1.*1000000\.0"),
+        ([None, [1.0, 1e6]], List(Value("float16"), 2), r"row 1.*1000000\.0"),
+        ([[[1.0, -1e300]]], Array2D((1, 2), "float32"), r"row 0.*-1e\+300"),
+        (np.array([[[1.0, 1e300]]]), Array2D((1, 2), "float32"), r"row 0.*1e\+300"),
+        ([0, 100_000], Value("float16"), "row 1.*100000"),
+        ([Decimal(1), Decimal("1e60")], Value("float32"), "row 1.*Decimal"),
+    ],
+)
+def test_no_number_is_cut_or_becomes_inf(values, feature, said, tmp_path):
+    wanted = rf"(?s)column 'c'.*{said}"
+    for make in (
+        lambda: Dataset.from_dict({"c": values}, {"c": feature}),
+        lambda: to_arrow({"c": values}, {"c": feature}),
+        lambda: write_parquet(tmp_path / "a.parquet", {"c": values}, {"c": feature}),
+    ):
+        with pytest.raises(NarrowingError, match=wanted):
+            make()
+    assert not (tmp_path / "a.parquet").exists()
+
+
+@pytest.mark.parametrize(
+    ("array", "feature", "row"),
+    [
+        (pa.array([1.0, 1e300]), Value("float32"), 1),
+        (pa.array([None, [1.0, 1e6]], pa.list_(pa.float32(), 2)), L16, 1),
+        (pa.array([[9.0], [], [1.0, 1e6]])[1:], L16, 1),
+        (pa.array([Decimal("1e60")], pa.decimal256(76, 0)), Value("float32"), 0),
+        (pa.array([{"p": 1.0}, {"p": 1e300}]), {"p": Value("float32")}, 1),
+        (pa.array([1.0, 1e300]).dictionary_encode(), Value("float32"), 1),
+    ],
+    ids=lambda case: str(getattr(case, "type", "")),
+)
+def test_a_cast_to_a_narrower_float_is_checked(array, feature, row):
+    ds = Dataset.from_arrow(pa.table({"c": array}))
+    with pytest.raises(NarrowingError, match=rf"column 'c', row {row}: can't become"):
+        ds.cast_column("c", feature)
+    with pytest.raises(NarrowingError, match=rf"column 'c', row {row}: can't become"):
+        asked(array, feature)
+
+
+def test_what_rounds_or_is_whole_or_has_no_end_passes():
+    odd = [0.1, float("inf"), float("-inf"), float("nan"), 3.4028235e38]
+    for ds in (
+        Dataset.from_dict({"c": odd}, {"c": Value("float32")}),
+        Dataset.from_dict({"c": odd}).cast_column("c", Value("float32")),
+    ):
+        got = ds.with_format("jax")["c"]
+        np.testing.assert_array_equal(got, np.array(odd, np.float32))
+    whole = Dataset.from_dict({"c": [2.0, None]}, {"c": Value("int32")})
+    assert whole["c"] == [2, None]
+    hidden = pa.array([1e300, 1.0], mask=np.array([True, False]))
+    assert asked(hidden, Value("float32"))["c"] == [None, 1.0]
+    big = Dataset.from_dict({"c": [2**63, 1]}, {"c": Value("uint64")})
+    assert big["c"] == [2**63, 1]
+
+
+def test_an_element_of_a_ragged_array_is_named_by_its_row():
+    ragged = Ragged(np.array([[1.0, 2.0], [1.5, 0.0]]), np.array([2, 1]))
+    with pytest.raises(NarrowingError, match=r"column 'c', row 1: .*1\.5"):
+        to_arrow({"c": ragged}, {"c": List(Value("int32"))})

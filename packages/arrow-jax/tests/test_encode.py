@@ -113,9 +113,9 @@ def test_features_decide_the_type(values, feature, wanted):
 
 
 def test_what_can_not_be_is_said_by_column():
-    with pytest.raises(NarrowingError, match=r"column 'c' could not become.*300"):
+    with pytest.raises(NarrowingError, match=r"column 'c', row 0: can't become.*300"):
         to_arrow({"c": [300]}, {"c": Value("int8")})
-    with pytest.raises(ArrowJaxError, match=r"column 'c' could not become.*'x'"):
+    with pytest.raises(ArrowJaxError, match=r"column 'c', row 0: can't become.*'x'"):
         to_arrow({"c": ["x"]}, {"c": Value("int8")})
     with pytest.raises(ArrowJaxError, match="column 'c' could not become an Arrow"):
         to_arrow({"c": [1, "x"]})

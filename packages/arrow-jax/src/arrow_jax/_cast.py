@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from arrow_jax._decode import is_bytes, is_temporal
 from arrow_jax._errors import ArrowJaxError
 from arrow_jax._features import Days, List, Value
+from arrow_jax._metadata import is_list
 from arrow_jax._plain import as_bytes, plain
 
 _DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
@@ -53,11 +55,90 @@ def cast_array(array: pa.Array, feature: Any, target: pa.DataType) -> pa.Array:
     is_uint8 = isinstance(feature, List) and feature.feature == Value("uint8")
     if is_uint8 and is_bytes(array.type):
         return as_bytes(array).cast(target)
+    return cast_to(array, target)
+
+
+def cast_to(array: pa.Array, target: pa.DataType) -> pa.Array:
+    """Brings a plain array to an Arrow type.
+
+    Args:
+      array: in a plain layout.
+      target: the type.
+
+    Returns:
+      An array of as many rows, null where it was.
+
+    Raises:
+      BadRowError: if a value does not fit, with the first row.
+      pyarrow.ArrowException: if Arrow knows no such conversion.
+    """
     try:
-        return array.cast(target)
+        made = array.cast(target)
     except pa.ArrowInvalid as error:
         row = _first_bad(array, target)
         raise BadRowError(row, f"{array[row].as_py()!r}: {error}") from error
+    check_kept(array, made)
+    return made
+
+
+def check_kept(before: pa.Array, after: pa.Array) -> None:
+    """Raises for numbers that Arrow changed without a word; rounding is fine.
+
+    Args:
+      before: plain; numbers, or lists or structs of them.
+      after: the same rows as another type.
+
+    Raises:
+      BadRowError: if an integer was cut, or a finite number became inf.
+    """
+    lost = _first_lost(before, after)
+    if lost is not None:
+        row, value, type_ = lost
+        raise BadRowError(row, f"{value!r} does not fit {type_}")
+
+
+def _first_lost(before: Any, after: Any) -> tuple[int, Any, pa.DataType] | None:
+    if isinstance(before, pa.ExtensionArray):
+        before = before.storage
+    if is_list(before.type) and is_list(after.type):
+        lost = _first_lost(before.flatten(), after.flatten())
+        return lost and (_row_of(after, lost[0]), *lost[1:])
+    if pa.types.is_struct(before.type) and pa.types.is_struct(after.type):
+        names = [field.name for field in before.type]
+        old, new = before.flatten(), after.flatten()
+        pairs = [
+            _first_lost(old[names.index(field.name)], column)
+            for field, column in zip(after.type, new, strict=True)
+            if field.name in names
+        ]
+        return min((p for p in pairs if p), key=lambda p: p[0], default=None)
+    if pa.types.is_dictionary(before.type):
+        before = before.dictionary_decode()
+    lost = np.flatnonzero(_is_lost(before, after))
+    if not len(lost):
+        return None
+    return int(lost[0]), before[int(lost[0])].as_py(), after.type
+
+
+def _is_lost(before: pa.Array, after: pa.Array) -> np.ndarray:
+    old, new = before.type, after.type
+    if pa.types.is_floating(old) and pa.types.is_integer(new):
+        floats = np.asarray(before.fill_null(0)).astype(np.float64)
+        return floats != np.asarray(after.fill_null(0)).astype(np.float64)
+    is_number = pa.types.is_integer(old) or pa.types.is_decimal(old)
+    if not pa.types.is_floating(new) or not (is_number or pa.types.is_floating(old)):
+        return np.zeros(0, bool)
+    infinite = np.isinf(np.asarray(after.fill_null(0)))
+    if infinite.any() and not is_number:
+        infinite &= np.isfinite(np.asarray(before.fill_null(0)))
+    return infinite
+
+
+def _row_of(lists: Any, element: int) -> int:
+    # A null of a fixed size has a length, but flattening leaves it out.
+    lengths = pc.if_else(lists.is_valid(), pc.list_value_length(lists), 0)
+    ends = np.cumsum(np.asarray(lengths.fill_null(0)))
+    return int(np.searchsorted(ends, element, side="right"))
 
 
 def _first_bad(array: pa.Array, target: pa.DataType) -> int:

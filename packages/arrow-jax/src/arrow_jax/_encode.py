@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from arrow_jax._audio import encode_sounds
-from arrow_jax._cast import BadRowError, cast_array
+from arrow_jax._cast import BadRowError, cast_array, cast_to, check_kept
 from arrow_jax._containers import Masked, Ragged
 from arrow_jax._errors import ArrowJaxError, NarrowingError, ShapeError
 from arrow_jax._features import (
@@ -29,6 +29,7 @@ from arrow_jax._features import (
     Value,
 )
 from arrow_jax._masked_rows import flatten_rows, holds_mask, row_lengths
+from arrow_jax._metadata import is_list
 from arrow_jax._png import encode_images
 
 _STORED = {
@@ -229,7 +230,12 @@ def _encode_ragged(
     inner = feature.feature if isinstance(feature, List) else None
     flat: Any = values[kept]
     flat = flat if used is None else Masked(flat, used[kept])
-    return _lists(lengths, _encode(name, flat, inner))
+    try:
+        child = _encode(name, flat, inner)
+    except BadRowError as error:
+        row = int(np.searchsorted(np.cumsum(lengths), error.row, side="right"))
+        raise BadRowError(row, error.said) from error
+    return _lists(lengths, child)
 
 
 def _lists(lengths: Any, child: pa.Array) -> pa.Array:
@@ -321,14 +327,32 @@ def _as_type(values: Any, feature: Any) -> pa.Array:
         return cast_array(values, feature, type_)
     if isinstance(values, np.ndarray):
         if values.dtype != object and all(values.shape[1:]):
-            return _nest(values).cast(type_)
+            return cast_to(_nest(values), type_)
         values = values.tolist()
     plain = [_plain(v) for v in values]
     try:
-        return pa.array(plain, type_)
+        made = pa.array(plain, type_)
     except pa.ArrowException:
         # Casting knows more conversions, such as 0 and 1 to bool, and checks ranges.
-        return pa.array(plain).cast(type_)
+        return cast_to(pa.array(plain), type_)
+    _check_list(plain, made)
+    return made
+
+
+def _check_list(values: list[Any], made: pa.Array) -> None:
+    """Raises where Arrow cut a float, or made one inf, that a list holds."""
+    try:
+        check_kept(pa.array(values), made)
+    except (pa.ArrowException, OverflowError):
+        # No one type holds them, such as floats beside integers past int64.
+        type_ = made.type
+        while is_list(type_):
+            type_ = type_.value_type
+        if not pa.types.is_integer(type_):
+            return
+        for row, (old, new) in enumerate(zip(values, made.to_pylist(), strict=True)):
+            if old != new:
+                raise BadRowError(row, f"{old!r} does not fit {type_}") from None
 
 
 def _nest(values: np.ndarray) -> pa.Array:
