@@ -13,6 +13,7 @@ import pyarrow as pa
 from arrow_jax._containers import Masked, Ragged
 from arrow_jax._errors import ArrowJaxError, ShapeError
 from arrow_jax._features import Audio
+from arrow_jax._unread import unread
 
 _TYPE = pa.struct({"bytes": pa.binary(), "path": pa.string()})
 _MAX_SAMPLES = 1 << 28  # four hours at 16 kHz; more is taken for an attack
@@ -112,6 +113,7 @@ def encode_sounds(name: str, values: Any, feature: Audio) -> pa.Array:
 
     Returns:
       struct{bytes, path}; samples are stored as WAV of float32, without loss.
+      Files that an Arrow array names are not read now, see `unread`.
 
     Raises:
       ArrowJaxError: if an item is none of these.
@@ -124,7 +126,7 @@ def encode_sounds(name: str, values: Any, feature: Audio) -> pa.Array:
             for samples, rate in pairs
         ]
     if isinstance(values, pa.Array | pa.ChunkedArray):
-        values = values.to_pylist()
+        values = unread(values)
     items = [
         _item(f"column {name!r}, row {row}", value, feature)
         for row, value in enumerate(values)

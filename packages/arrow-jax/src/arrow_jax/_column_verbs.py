@@ -69,7 +69,7 @@ class ColumnVerbs(RowVerbs):
         check_columns(tuple(features), self.source.table.column_names)
 
         def cast(source: Source) -> Source:
-            table = with_features(source.table, features)
+            table = with_features(source.table, features, typed=source.typed)
             said = {n: f for n, f in source.said.items() if _column(n) not in features}
             return _derived(source, table, {**source.features, **features}, said)
 
@@ -118,7 +118,8 @@ class ColumnVerbs(RowVerbs):
                 named(_column(n)) + n[len(_column(n)) :]: f
                 for n, f in source.said.items()
             }
-            return _derived(source, table, features, said)
+            made = _derived(source, table, features, said)
+            return replace(made, typed=frozenset(named(n) for n in source.typed))
 
         form = _renamed(self.format, named)
         return self._over(("rename", old, new), rename, form)
@@ -202,6 +203,7 @@ def _derived(
         origins=origins,
         folder=source.folder,
         said=said,
+        typed=source.typed & set(table.column_names),
     )
 
 

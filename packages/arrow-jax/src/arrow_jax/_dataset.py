@@ -17,6 +17,7 @@ from arrow_jax._rows import check_batch_size, compose, resolve
 from arrow_jax._source import Source
 from arrow_jax._table import as_table, with_features
 from arrow_jax._together import FEWEST_BATCHES, Together, find_together
+from arrow_jax._unread import typed_columns
 from arrow_jax._verbs import check_batched, kept_rows, mapped
 
 
@@ -69,7 +70,8 @@ class Dataset(ColumnVerbs):
           >>> Dataset.from_dict({"pet": ["dog", "cat"]}, features)[:]
           {'pet': [1, 0]}
         """
-        return cls.of_source(Source.of(to_arrow(mapping, features), features))
+        table = to_arrow(mapping, features)
+        return cls.of_source(Source.of(table, features, typed=typed_columns(mapping)))
 
     @classmethod
     def from_arrow(

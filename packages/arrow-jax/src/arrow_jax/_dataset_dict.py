@@ -13,6 +13,7 @@ from arrow_jax._errors import ArrowJaxError
 from arrow_jax._facts import merge
 from arrow_jax._features import Dictionary
 from arrow_jax._source import Source
+from arrow_jax._unread import typed_columns
 
 
 class DatasetDict(dict[str, Dataset]):
@@ -62,7 +63,9 @@ class DatasetDict(dict[str, Dataset]):
           ArrowJaxError: as `Dataset.from_dict` does.
         """
         sources = {
-            name: Source.of(to_arrow(columns, features), features)
+            name: Source.of(
+                to_arrow(columns, features), features, typed=typed_columns(columns)
+            )
             for name, columns in mapping.items()
         }
         return split_up(sources)
@@ -216,12 +219,15 @@ def share(splits: Mapping[Any, Dataset], says: str) -> dict[Any, Dataset]:
         starts[key] = start
         start += len(source)
     first = next(iter(splits.values())).source
+    folders = {source.folder for _, source in sources.values()}
     shared = Source.of(
         pa.concat_tables([s.table for _, s in sources.values()]),
         first.features,
         origins=tuple(origins),
-        folder=first.folder,
+        # Paths that one folder allows are not to lead the rows of another anywhere.
+        folder=first.folder if len(folders) == 1 else None,
         said=merge(s.said for _, s in sources.values()),
+        typed=frozenset.intersection(*(s.typed for _, s in sources.values())),
     )
     return {
         name: replace(split, source=shared, rows=_moved(split, starts))

@@ -3,6 +3,7 @@
 import importlib
 import io
 import os
+import stat
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -273,17 +274,32 @@ def _read(
     rooted = PurePosixPath(path).is_absolute() or PureWindowsPath(path).anchor
     if rooted and folder == Path(folder.anchor if folder else "."):
         rooted = False  # the caller has allowed all that there is
-    if folder is None or rooted or ".." in parts or "://" in path:
+    if folder is None:
+        raise say(
+            position,
+            f"the path {path!r} is not opened: these rows have no folder that paths "
+            'may start from. Give one, such as from_arrow(..., folder="images"), or '
+            'read_parquet(..., folder="/") if you trust every path in it',
+        )
+    if rooted or ".." in parts or "://" in path:
         raise say(
             position,
             f"the path {path!r} is not one below the dataset's folder; a file may only "
             "name what lies beside it. Put the bytes into the column, or, if "
             'you trust the file, allow more: read_parquet(..., folder="/")',
         )
-    file = (folder / path).resolve()
-    if not file.is_relative_to(folder.resolve()):
-        raise say(position, f"the path {path!r} is a link out of the dataset's folder")
     try:
-        return file.read_bytes()
+        file = (folder / path).resolve()
+        is_below = file.is_relative_to(folder.resolve())
+        # Opening a pipe would wait for ever for someone to write.
+        is_regular = is_below and stat.S_ISREG(file.stat().st_mode)
+        content = file.read_bytes() if is_regular else b""
     except OSError as error:
         raise say(position, f"the path {path!r}: {error.strerror}") from error
+    except (RuntimeError, ValueError) as error:  # a loop of links, before Python 3.13
+        raise say(position, f"the path {path!r} can't be opened: {error}") from error
+    if not is_below:
+        raise say(position, f"the path {path!r} is a link out of the dataset's folder")
+    if not is_regular:
+        raise say(position, f"the path {path!r} is a folder, pipe or device, no file")
+    return content

@@ -13,6 +13,7 @@ import pyarrow as pa
 from arrow_jax._containers import Masked
 from arrow_jax._errors import ArrowJaxError, ShapeError
 from arrow_jax._images import pillow
+from arrow_jax._unread import unread
 
 _TYPE = pa.struct({"bytes": pa.binary(), "path": pa.string()})
 
@@ -26,7 +27,8 @@ def encode_images(name: str, values: Any) -> pa.Array:
         the bytes of a file, a path, a PIL image, {"bytes": ..., "path": ...}, or None.
 
     Returns:
-      struct{bytes, path}. Files are read now and their names kept.
+      struct{bytes, path}. Files are read now and their names kept; those that
+      an Arrow array names are not, see `unread`.
 
     Raises:
       ShapeError: if pixels have a shape that is no image's.
@@ -37,7 +39,7 @@ def encode_images(name: str, values: Any) -> pa.Array:
         pixels, valid = np.asarray(values.values), np.asarray(values.valid)
         values = [p if ok else None for p, ok in zip(pixels, valid, strict=True)]
     if isinstance(values, pa.Array | pa.ChunkedArray):
-        values = values.to_pylist()
+        values = unread(values)
     return pa.array(_items(name, values), _TYPE)
 
 

@@ -36,6 +36,7 @@ class Source:
         such as " of a.parquet", end what errors call a row.
       folder: where paths in image columns start from, or None if none may be opened.
       said: column, or struct.field -> what files say is known about it.
+      typed: columns of strings that the caller typed into `from_dict`.
     """
 
     table: pa.Table
@@ -43,6 +44,7 @@ class Source:
     origins: tuple[tuple[int, str], ...] = ((0, ""),)
     folder: Path | None = None
     said: Mapping[str, Facts] = field(default_factory=dict)
+    typed: frozenset[str] = frozenset()
     _facts: dict[Any, Any] = field(default_factory=dict, repr=False)
     _lock: Any = field(default_factory=threading.RLock, repr=False)
 
@@ -55,6 +57,7 @@ class Source:
         origins: tuple[tuple[int, str], ...] = ((0, ""),),
         folder: Path | None = None,
         said: Mapping[str, Facts] | None = None,
+        typed: frozenset[str] = frozenset(),
     ) -> "Source":
         """Makes a source of a table.
 
@@ -64,6 +67,7 @@ class Source:
           origins: see the class.
           folder: see the class.
           said: see the class.
+          typed: see the class.
 
         Returns:
           The source.
@@ -87,7 +91,7 @@ class Source:
                 chunk = table.column(name).chunk(0)
                 values = tuple(chunk.dictionary.to_pylist())
                 found[name] = replace(feature, values=values)
-        return cls(table, Features(found), origins, folder, said or {})
+        return cls(table, Features(found), origins, folder, said or {}, typed)
 
     def __len__(self) -> int:
         return self.table.num_rows
@@ -99,6 +103,7 @@ class Source:
             self.origins,
             self.folder,
             self.said,
+            self.typed,
         )
 
     def words(self, row: int) -> str:

@@ -1,21 +1,25 @@
 """Anything that speaks Arrow, as a table."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import pyarrow as pa
 
 from arrow_jax._encode import encode_chunks
 from arrow_jax._errors import ArrowJaxError, UnsupportedTypeError
+from arrow_jax._features import Audio, Image
 from arrow_jax._metadata import feature_of
 
 
-def with_features(table: pa.Table, features: Mapping[str, Any]) -> pa.Table:
+def with_features(
+    table: pa.Table, features: Mapping[str, Any], *, typed: Collection[str] = ()
+) -> pa.Table:
     """Brings the columns of a table to their features.
 
     Args:
       table: the columns.
       features: what some of them shall be.
+      typed: columns of strings that the caller typed; their paths may lie anywhere.
 
     Returns:
       The table; columns that are that already are not touched.
@@ -31,7 +35,10 @@ def with_features(table: pa.Table, features: Mapping[str, Any]) -> pa.Table:
             )
         at = names.index(name)
         if feature_of(table.schema.field(at).type, feature) != feature:
-            made = encode_chunks(name, table.column(at), feature)
+            column: Any = table.column(at)
+            if name in typed and isinstance(feature, Audio | Image):
+                column = column.to_pylist()
+            made = encode_chunks(name, column, feature)
             table = table.set_column(at, pa.field(name, made.type), made)
     return table
 

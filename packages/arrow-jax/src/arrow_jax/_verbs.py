@@ -12,6 +12,7 @@ from arrow_jax._encode import to_arrow
 from arrow_jax._errors import ArrowJaxError, ShapeError
 from arrow_jax._features import Features
 from arrow_jax._source import Source
+from arrow_jax._unread import unread_columns
 
 if TYPE_CHECKING:
     from arrow_jax._dataset import Dataset
@@ -103,7 +104,7 @@ def mapped(
     """
     parts: list[pa.Table] = []
     for start, batch in _batches(ds, batch_size):
-        part = to_arrow(function(batch), features)
+        part = to_arrow(unread_columns(function(batch), features), features)
         n = min(batch_size, len(ds) - start)
         if part.num_rows != n:
             raise ShapeError(
