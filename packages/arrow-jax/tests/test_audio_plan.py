@@ -149,3 +149,38 @@ def test_a_missing_package_says_what_to_type():
     run = [sys.executable, "-c", code]
     done = subprocess.run(run, capture_output=True, check=True, text=True)
     assert 'pip install "arrow-jax[audio]"' in done.stdout
+
+
+def lying(n, *, n_samples=800, channels=1):
+    """A FLAC file whose header states n samples."""
+    made = bytearray(encoded(tone(n_samples, channels), form="FLAC"))
+    stated = int.from_bytes(made[18:26], "big") >> 36 << 36 | n
+    made[18:26] = stated.to_bytes(8, "big")
+    return bytes(made)
+
+
+@pytest.mark.parametrize("n", [(1 << 28) - 1, 1 << 27, 3_000_000])
+@pytest.mark.parametrize("mono", [True, False])
+def test_a_header_that_lies_about_its_length_costs_no_memory(n, mono):
+    ds = dataset([lying(n)] * 64, mono=mono)
+    for kind in ("jax", "numpy"):
+        with pytest.raises(DecodeError, match=r"column 'a', row 0: .*ds\.select"):
+            ds.with_format(kind)[:]
+    long = dataset([lying((1 << 28) - 1, n_samples=90_000)] * 64, mono=mono)
+    with pytest.raises(DecodeError, match=r"column 'a', row 0: .*ds\.select"):
+        long.with_format("numpy")[:]
+
+
+def test_a_rate_that_makes_a_sound_huge_is_refused():
+    slow = encoded(np.zeros(1 << 20, np.float32), rate=1)
+    with pytest.raises(DecodeError, match=r"row 0: .* 16000 times .* are too many"):
+        dataset([slow], sampling_rate=16000).with_format("numpy")[:]
+
+
+def test_silence_packs_tightly_and_is_read_in_blocks(monkeypatch):
+    monkeypatch.setattr("arrow_jax._audio._BLOCK", 1000)
+    silence = encoded(np.zeros((400_000, 2), np.float32), form="FLAC")
+    ds = dataset([silence, silence], mono=False).with_format("numpy")
+    assert ds[:]["a"]["array"].shape == (2, 400_000, 2)
+    sound = dataset([encoded(tone(4000, 2))], mono=False).with_format("numpy")
+    np.testing.assert_array_equal(sound[0]["a"]["array"], tone(4000, 2))

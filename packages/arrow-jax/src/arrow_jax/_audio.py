@@ -17,6 +17,10 @@ from arrow_jax._unread import unread
 
 _TYPE = pa.struct({"bytes": pa.binary(), "path": pa.string()})
 _MAX_SAMPLES = 1 << 28  # four hours at 16 kHz; more is taken for an attack
+# Eight channels of silence in the longest FLAC blocks come near it; a header that
+# states more than this for each byte lies.
+_SAMPLES_A_BYTE = 1 << 14
+_BLOCK = 1 << 20  # samples read at once, so a header that lies allocates no more
 
 
 class Sound(NamedTuple):
@@ -58,11 +62,24 @@ def sound_of(content: bytes, feature: Audio) -> Sound | None:
         raise
     except Exception:  # noqa: BLE001  (what is no sound raises when it is decoded)
         return None
-    if info.frames * info.channels > _MAX_SAMPLES:
-        return None
     rate = feature.sampling_rate or info.samplerate
+    try:
+        _check_size(content, info.frames, info.channels, rate / info.samplerate)
+    except ValueError:  # is raised again, with its row, when it is decoded
+        return None
     channels = 0 if feature.mono else info.channels
     return Sound(_resampled_length(info.frames, info.samplerate, rate), channels, rate)
+
+
+def _check_size(content: bytes, frames: int, channels: int, growth: float) -> None:
+    if frames * channels * max(1, growth) > _MAX_SAMPLES:
+        grown = f", {growth:g} times as many resampled," if growth > 1 else ""
+        raise ValueError(f"{frames} x {channels} samples{grown} are too many")
+    if frames * channels > len(content) * _SAMPLES_A_BYTE:
+        raise ValueError(
+            f"its header states {frames} x {channels} samples, the {len(content)} "
+            "bytes can't hold so many"
+        )
 
 
 def _resampled_length(n: int, rate: int, wanted: int) -> int:
@@ -85,11 +102,10 @@ def decode_sound(content: bytes, feature: Audio) -> tuple[np.ndarray, int]:
         too.
     """
     with _package("soundfile").SoundFile(io.BytesIO(content)) as file:
-        if file.frames * file.channels > _MAX_SAMPLES:
-            raise ValueError(f"{file.frames} x {file.channels} samples are too many")
-        values = file.read(dtype="float32", always_2d=True)
         rate = file.samplerate
-    wanted = feature.sampling_rate or rate
+        wanted = feature.sampling_rate or rate
+        _check_size(content, file.frames, file.channels, wanted / rate)
+        values = _samples(file)
     if feature.mono:
         values = values.mean(axis=1)
     if wanted != rate:
@@ -99,6 +115,14 @@ def decode_sound(content: bytes, feature: Audio) -> tuple[np.ndarray, int]:
         values = np.zeros((n, *values.shape[1:]), np.float32)
         values[: len(made)] = made
     return values, wanted
+
+
+def _samples(file: Any) -> np.ndarray:
+    step = max(1, _BLOCK // file.channels)
+    parts = [file.read(step, dtype="float32", always_2d=True)]
+    while len(parts[-1]) == step:
+        parts.append(file.read(step, dtype="float32", always_2d=True))
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def encode_sounds(name: str, values: Any, feature: Audio) -> pa.Array:

@@ -1,5 +1,6 @@
 """Audio columns: a tensor where all sounds have one length, otherwise lists."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,6 +16,9 @@ from arrow_jax._images import decode_all, image_contents, without_content
 from arrow_jax._nodes import aligned
 from arrow_jax._plan import Options, row_spec
 from arrow_jax._source import Source
+
+# Samples in a batch; so much memory may be taken on the word of headers alone.
+_TRUSTED = 1 << 28
 
 
 @dataclass(frozen=True)
@@ -107,17 +111,14 @@ class AudioPlan:
         shape = (self._n_samples or 0, *self._channels)
         out: Any = [np.zeros((0, *self._channels), np.float32) for _ in contents]
         if not self.is_ragged:
+            self._check_first(contents, rows, shape)
             out = aligned((len(contents), *shape), np.dtype(np.float32))
             out[[i for i, content in enumerate(contents) if content is None]] = 0
 
         def use(position: int, decoded: tuple[np.ndarray, int]) -> None:
             samples, rates[position] = decoded
             if not self.is_ragged and samples.shape != shape:
-                raise ShapeError(
-                    f"column {self.name!r}, {self.source.words(int(rows[position]))}: "
-                    f"the sound is float32{list(samples.shape)}, its header says "
-                    f"float32{list(shape)}. Replace it, or leave out the row"
-                )
+                raise self._undecoded(rows, position, self._misfit(samples, shape))
             out[position] = samples
 
         decode_all(
@@ -127,6 +128,34 @@ class AudioPlan:
             say=lambda position, what: self._undecoded(rows, position, what),
         )
         return self._tree(out, rates, np.array([c is not None for c in contents], bool))
+
+    def _check_first(
+        self, contents: list[bytes | None], rows: Index, shape: tuple[int, ...]
+    ) -> None:
+        """Decodes a sound before memory for all is taken, as headers may lie."""
+        if math.prod(shape) * len(contents) < _TRUSTED:
+            return
+        first = next((i for i, c in enumerate(contents) if c is not None), None)
+        if first is None:
+            return
+
+        def use(_: int, decoded: tuple[np.ndarray, int]) -> None:
+            if decoded[0].shape != shape:
+                raise self._undecoded(rows, first, self._misfit(decoded[0], shape))
+
+        decode_all(
+            contents[first : first + 1],
+            lambda content: decode_sound(content, self.feature),
+            use=use,
+            say=lambda _, what: self._undecoded(rows, first, what),
+        )
+
+    @staticmethod
+    def _misfit(samples: np.ndarray, shape: tuple[int, ...]) -> str:
+        return (
+            f"the sound is float32{list(samples.shape)}, its header says "
+            f"float32{list(shape)}"
+        )
 
     def padded(self, rows: Index, capacity: int) -> Any:
         """Makes a `Ragged` of the samples of some rows; one that is too long raises."""

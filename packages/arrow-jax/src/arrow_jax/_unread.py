@@ -55,9 +55,11 @@ def unread_columns(
     Returns:
       The tree with those columns changed.
     """
+    if not features:
+        return tree
     made = dict(tree)
-    for name in made.keys() & (features or {}).keys():
-        feature = (features or {})[name]
+    for name in made.keys() & features.keys():
+        feature = features[name]
         if isinstance(feature, Audio | Image):
             made[name] = unread(made[name])
         elif isinstance(feature, Mapping) and isinstance(made[name], Mapping):
