@@ -10,7 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arrow_jax import Dataset, Masked, NarrowingError, NullsError, UnsupportedTypeError
+from arrow_jax import (
+    ArrowJaxError,
+    ClassLabel,
+    Dataset,
+    List,
+    Masked,
+    NarrowingError,
+    NullsError,
+    UnsupportedTypeError,
+    load_dataset,
+    write_parquet,
+)
 
 WIDTHS = {
     "int8": np.int8,
@@ -347,3 +358,33 @@ def test_bits_at_any_offset(values, start):
     array = pa.array(values).slice(start)
     ds = Dataset.from_arrow(pa.table({"c": array})).with_format("numpy")
     assert ds[:]["c"].tolist() == array.to_pylist()
+
+
+LABELS = ClassLabel(["a", "b"])
+
+
+@pytest.mark.parametrize("kind", ["jax", "numpy"])
+def test_a_number_that_is_no_label_is_refused_at_first_use(kind, tmp_path):
+    table = pa.table({"x": pa.chunked_array([[0, 1], [None, -1, 9, -5]])})
+    wanted = r"column 'x', row 4.*: 9 is no label; there are 2 names"
+    cast = Dataset.from_arrow(table).cast_column("x", LABELS)
+    told = Dataset.from_arrow(table, {"x": LABELS})
+    write_parquet(tmp_path / "a.parquet", told)
+    read = load_dataset(tmp_path, split="train")
+    assert read.features["x"] == LABELS
+    for ds in (cast, told, read):
+        with pytest.raises(ArrowJaxError, match=wanted):
+            ds.with_format(kind, nulls=0)["x"]
+        with pytest.raises(ArrowJaxError, match=wanted):
+            ds.with_format(kind, nulls="mask")[0]
+        assert ds.take(4).with_format(kind, nulls=0)["x"].tolist() == [0, 1, 0, -1]
+
+
+def test_labels_in_lists_and_structs_are_checked_too():
+    ds = Dataset.from_dict({"x": [[0], [1, 2]]}, {"x": List(LABELS)})
+    with pytest.raises(ArrowJaxError, match=r"column 'x', row 1: 2 is no label"):
+        ds.with_format("jax")["x"]
+    table = pa.table({"s": [{"x": 1}, {"x": -2}]})
+    ds = Dataset.from_arrow(table, {"s": {"x": LABELS}}).with_format("jax")
+    with pytest.raises(ArrowJaxError, match=r"column 's\.x', row 1: -2 is no label"):
+        ds["s"]

@@ -27,6 +27,7 @@ from arrow_jax._features import (
     Image,
     List,
     Value,
+    no_label,
 )
 from arrow_jax._masked_rows import flatten_rows, holds_mask, row_lengths
 from arrow_jax._metadata import is_list
@@ -211,8 +212,14 @@ def encode_array(
 
 
 def _encode_masked(name: str, values: Any, valid: np.ndarray, feature: Any) -> pa.Array:
-    if valid.ndim > 1 and isinstance(values, np.ndarray | jax.Array):
-        return encode_array(name, np.asarray(values), mask=~valid)
+    if isinstance(values, np.ndarray | jax.Array):
+        values = np.asarray(values)
+        declared = feature is not None and not isinstance(feature, Days)
+        if declared and valid.ndim and values.shape == valid.shape:
+            # What a mask hides need not fit, so it goes before the cast.
+            return _encode(name, _encode_nested(name, values, ~valid), feature)
+        if valid.ndim > 1:
+            return encode_array(name, values, mask=~valid)
     array = _encode(name, values, feature)
     # Taking at a null index gives null, whatever the type.
     return array.take(pa.array(np.arange(len(array)), mask=~valid))
@@ -314,9 +321,8 @@ def _encode_labels(name: str, values: Any, feature: ClassLabel) -> pa.Array:
     bad = np.flatnonzero((codes < -1) | (codes >= feature.num_classes))
     if len(bad):
         raise ArrowJaxError(
-            f"column {name!r}, row {bad[0]}: {codes[bad[0]]} is no label; there are "
-            f"{feature.num_classes} names, numbered 0 to {feature.num_classes - 1} "
-            "(-1 stands for an unknown one)"
+            f"column {name!r}, row {bad[0]}: "
+            f"{no_label(codes[bad[0]], feature.num_classes)}"
         )
     return array
 

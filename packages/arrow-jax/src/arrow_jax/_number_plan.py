@@ -18,7 +18,8 @@ from arrow_jax._checks import (
 from arrow_jax._chunks import Index
 from arrow_jax._column import Column
 from arrow_jax._containers import Masked, Ragged
-from arrow_jax._errors import NarrowingError, NullsError, ShapeError
+from arrow_jax._errors import ArrowJaxError, NarrowingError, NullsError, ShapeError
+from arrow_jax._features import no_label
 from arrow_jax._nodes import (
     Lists,
     Node,
@@ -45,6 +46,7 @@ class NumberPlan:
       declared: sizes of the axes where a feature declares them.
       options: what the user chose.
       unit: the Arrow type of a temporal column, else empty.
+      n_labels: how many names there are where the numbers are labels, else None.
     """
 
     name: str
@@ -55,6 +57,7 @@ class NumberPlan:
     declared: tuple[int | None, ...]
     options: Options
     unit: str
+    n_labels: int | None = None
 
     @cached_property
     def column(self) -> Column:
@@ -124,7 +127,28 @@ class NumberPlan:
         """Raises for nulls that were not allowed and numbers that do not fit."""
         if self._forbids_nulls and self._masked:
             self._raise_null(rows)
+        self._check_labels(rows)
         self.check_range(rows)
+
+    def _check_labels(self, rows: Index) -> None:
+        n = self.n_labels
+        if n is None:
+            return
+        least, greatest = self.column.limits
+        if least >= -1 and greatest < n:
+            return
+
+        def test(codes: np.ndarray) -> np.ndarray:
+            return (codes < -1) | (codes >= n)
+
+        node = self.column.gather(rows)
+        bad = np.flatnonzero(rows_where(node, test))
+        if len(bad):
+            raise ArrowJaxError(
+                f"column {self.name!r}, {self.source.words(int(rows[bad[0]]))}: "
+                f"{no_label(value_where(node, test), n)}. Correct the data, or say what"
+                f' it is: ds.cast_column({self.name!r}, Value("int32"))'
+            )
 
     def _raise_null(self, rows: Index) -> None:
         bad = np.flatnonzero(null_rows(self.column.gather(rows)))

@@ -152,7 +152,14 @@ def plan_column(
         declared=getattr(feature, "shape", ()),
         options=options,
         unit=str(type_) if is_temporal(type_) else "",
+        n_labels=_n_labels(feature),
     )
+
+
+def _n_labels(feature: Any) -> int | None:
+    while isinstance(feature, List):
+        feature = feature.feature
+    return feature.num_classes if isinstance(feature, ClassLabel) else None
 
 
 def column_facts(source: Source, name: str) -> dict[str, Facts]:
