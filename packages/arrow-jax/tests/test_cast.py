@@ -17,6 +17,7 @@ from arrow_jax import (
     Dataset,
     Days,
     List,
+    Masked,
     NarrowingError,
     Ragged,
     UnsupportedTypeError,
@@ -213,6 +214,8 @@ def test_no_way_out_is_invented():
         ([None, [1.0, 1e6]], List(Value("float16"), 2), r"row 1.*1000000\.0"),
         ([[[1.0, -1e300]]], Array2D((1, 2), "float32"), r"row 0.*-1e\+300"),
         (np.array([[[1.0, 1e300]]]), Array2D((1, 2), "float32"), r"row 0.*1e\+300"),
+        ([1.9], Value("timestamp[ms]"), r"row 0.*1\.9"),
+        ([1.0, 1.5], Value("date32"), r"row 1.*1\.5"),
         ([0, 100_000], Value("float16"), "row 1.*100000"),
         ([Decimal(1), Decimal("1e60")], Value("float32"), "row 1.*Decimal"),
     ],
@@ -237,6 +240,7 @@ def test_no_number_is_cut_or_becomes_inf(values, feature, said, tmp_path):
         (pa.array([[9.0], [], [1.0, 1e6]])[1:], L16, 1),
         (pa.array([Decimal("1e60")], pa.decimal256(76, 0)), Value("float32"), 0),
         (pa.array([{"p": 1.0}, {"p": 1e300}]), {"p": Value("float32")}, 1),
+        (pa.array(["-inf", "1e300"]), Value("float32"), 1),
         (pa.array([1.0, 1e300]).dictionary_encode(), Value("float32"), 1),
     ],
     ids=lambda case: str(getattr(case, "type", "")),
@@ -269,3 +273,50 @@ def test_an_element_of_a_ragged_array_is_named_by_its_row():
     ragged = Ragged(np.array([[1.0, 2.0], [1.5, 0.0]]), np.array([2, 1]))
     with pytest.raises(NarrowingError, match=r"column 'c', row 1: .*1\.5"):
         to_arrow({"c": ragged}, {"c": List(Value("int32"))})
+
+
+NESTED = pa.list_(pa.list_(pa.int64()))
+
+
+def test_the_dtype_of_a_declared_matrix_is_kept():
+    floats, integers = pa.array([[[1.5, 2.5]]]), pa.array([[[1, 2]], None], NESTED)
+    for array, dtype, value in (
+        (floats, "int32", r"1\.5"),
+        (pa.array([[[1, 300]]], NESTED), "uint8", "300"),
+        (pa.array([[[1.0, 1e300]]]), "float32", r"1e\+300"),
+    ):
+        feature = Array2D((1, 2), dtype)
+        wanted = rf"column 'c', row 0: can't become Array2D.*{value}"
+        with pytest.raises(NarrowingError, match=wanted):
+            asked(array, feature)
+        with pytest.raises(NarrowingError, match=wanted):
+            Dataset.from_arrow(pa.table({"c": array})).cast_column("c", feature)
+    ds = asked(integers, Array2D((1, 2), "uint8"))
+    assert ds.features["c"] == Array2D((1, 2), "uint8")
+    got = ds.with_format("jax", nulls=0)["c"]
+    assert (got.dtype, got.tolist()) == (np.uint8, [[[1, 2]], [[0, 0]]])
+    inner = Dataset.from_arrow(
+        pa.table({"s": [{"c": [[1, 2]]}]}), {"s": {"c": Array2D((1, 2), "int8")}}
+    )
+    assert inner.with_format("numpy")["s"]["c"].dtype == np.int8
+    with pytest.raises(ArrowJaxError, match=r"'int33'.*Arrow has no type of that name"):
+        asked(integers, Array2D((1, 2), "int33"))
+
+
+def test_a_declared_matrix_of_that_dtype_is_not_copied():
+    table = pa.table({"c": pa.array([[[1.0]]], pa.list_(pa.list_(pa.float32(), 1)))})
+    ds = Dataset.from_arrow(table, {"c": Array2D((1, 1), "float32")})
+    assert ds.source.table is table
+
+
+def test_what_a_mask_hides_need_not_fit():
+    valid = np.array([True, False])
+    masked = Masked(np.array([1.0, np.nan]), valid)
+    assert to_arrow({"c": masked}, {"c": Value("int8")})["c"].to_pylist() == [1, None]
+    square = Masked(np.array([[1.0, 1e300]]), valid[None])
+    table = to_arrow({"c": square}, {"c": List(Value("float32"))})
+    assert table.schema.field("c").type == pa.list_(pa.float32())
+    assert table["c"].to_pylist() == [[1.0, None]]
+    shown = Masked(np.array([[1.0, 1e300]]), ~valid[None])
+    with pytest.raises(NarrowingError, match=r"column 'c', row 0: .*1e\+300"):
+        to_arrow({"c": shown}, {"c": List(Value("float32"))})

@@ -122,15 +122,22 @@ def _first_lost(before: Any, after: Any) -> tuple[int, Any, pa.DataType] | None:
 
 def _is_lost(before: pa.Array, after: pa.Array) -> np.ndarray:
     old, new = before.type, after.type
+    if pa.types.is_floating(old) and is_temporal(new):
+        new = pa.int32() if new.bit_width == 32 else pa.int64()
+        after = after.view(new)
     if pa.types.is_floating(old) and pa.types.is_integer(new):
         floats = np.asarray(before.fill_null(0)).astype(np.float64)
         return floats != np.asarray(after.fill_null(0)).astype(np.float64)
-    is_number = pa.types.is_integer(old) or pa.types.is_decimal(old)
-    if not pa.types.is_floating(new) or not (is_number or pa.types.is_floating(old)):
+    if not pa.types.is_floating(new):
         return np.zeros(0, bool)
     infinite = np.isinf(np.asarray(after.fill_null(0)))
-    if infinite.any() and not is_number:
+    if not infinite.any():
+        return infinite
+    if pa.types.is_floating(old):
         infinite &= np.isfinite(np.asarray(before.fill_null(0)))
+    elif pa.types.is_string(old) or pa.types.is_large_string(old):
+        spelt = pc.match_substring(before, "inf", ignore_case=True)
+        infinite &= ~np.asarray(spelt.fill_null(fill_value=False))
     return infinite
 
 

@@ -104,8 +104,19 @@ def feature_of(type_: pa.DataType, said: Any = None) -> Any:
     if kind in _ARRAYS and not isinstance(type_, pa.BaseExtensionType):
         shape, dtype = _get(said, "shape"), _get(said, "dtype")
         if list_depth(type_) == len(shape):
-            return _ARRAYS[kind](shape, dtype)
+            return _ARRAYS[kind](shape, _own_dtype(type_, dtype))
     return _structural(type_, said)
+
+
+def _own_dtype(type_: pa.DataType, said: str) -> str:
+    """The dtype that was said where the elements are of it, else theirs."""
+    while is_list(type_):
+        type_ = type_.value_type
+    try:
+        same = pa.type_for_alias(said) == type_
+    except (ValueError, TypeError):
+        same = False
+    return said if same else _NAMES.get(str(type_), str(type_))
 
 
 def _structural(type_: pa.DataType, said: Any) -> Any:
