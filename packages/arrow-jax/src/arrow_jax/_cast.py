@@ -136,14 +136,25 @@ def _is_lost(before: pa.Array, after: pa.Array) -> np.ndarray:
     if pa.types.is_floating(old):
         infinite &= np.isfinite(np.asarray(before.fill_null(0)))
     elif pa.types.is_string(old) or pa.types.is_large_string(old):
-        spelt = pc.match_substring(before, "inf", ignore_case=True)
+        spelt = pc.call_function(
+            "match_substring",
+            [before],
+            pc.MatchSubstringOptions("inf", ignore_case=True),
+        )
         infinite &= ~np.asarray(spelt.fill_null(fill_value=False))
     return infinite
 
 
 def _row_of(lists: Any, element: int) -> int:
     # A null of a fixed size has a length, but flattening leaves it out.
-    lengths = pc.if_else(lists.is_valid(), pc.list_value_length(lists), 0)
+    lengths = pc.call_function(
+        "if_else",
+        [
+            lists.is_valid(),
+            pc.call_function("list_value_length", [lists]),
+            pa.scalar(0),
+        ],
+    )
     ends = np.cumsum(np.asarray(lengths.fill_null(0)))
     return int(np.searchsorted(ends, element, side="right"))
 
