@@ -154,15 +154,7 @@ class ClassLabel:
 
 
 def no_label(code: Any, n_names: int) -> str:
-    """Says that a number stands for no name.
-
-    Args:
-      code: the number.
-      n_names: how many names there are.
-
-    Returns:
-      Words for an error.
-    """
+    """Says that a number stands for no name, of so many that there are."""
     return (
         f"{code} is no label; there are {n_names} names, numbered 0 to {n_names - 1} "
         "(-1 stands for an unknown one)"
