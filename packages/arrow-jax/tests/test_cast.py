@@ -320,3 +320,66 @@ def test_what_a_mask_hides_need_not_fit():
     shown = Masked(np.array([[1.0, 1e300]]), ~valid[None])
     with pytest.raises(NarrowingError, match=r"column 'c', row 0: .*1e\+300"):
         to_arrow({"c": shown}, {"c": List(Value("float32"))})
+
+
+def hidden_giants():
+    """Columns of [[1], [2]], or of null and [2], with 10**12 where no row shows it."""
+    values = pa.array([10**12, 1, 2])
+    sizes, mask = pa.array([1, 1], pa.int32()), pa.array([True, False])
+    ends = pa.array([0, 1, 2], pa.int32())
+    giants, two = pa.array([10**12, 2]), [None, [2]]
+    nulls = pa.ListArray.from_arrays(ends, giants, mask=mask)
+    within = pa.StructArray.from_arrays([giants], ["f"], mask=mask)
+    return {
+        "list": (pa.ListArray.from_arrays([1, 2, 3], values), [[1], [2]]),
+        "list_view": (
+            pa.ListViewArray.from_arrays(pa.array([1, 2], pa.int32()), sizes, values),
+            [[1], [2]],
+        ),
+        "large": (pa.LargeListArray.from_arrays([1, 2, 3], values), [[1], [2]]),
+        "slice": (pa.array([[10**12], [1], [2]])[1:], [[1], [2]]),
+        "fixed": (pa.FixedSizeListArray.from_arrays(values, 1)[1:], [[1], [2]]),
+        "null": (nulls, two),
+        "fixed null": (pa.FixedSizeListArray.from_arrays(giants, 1, mask=mask), two),
+        "nested": (pa.ListArray.from_arrays(ends, nulls), [[None], [[2]]]),
+        "struct": (within, [None, {"f": 2}]),
+    }
+
+
+@pytest.mark.parametrize("name", hidden_giants())
+def test_a_cast_looks_at_what_rows_show_and_no_further(name):
+    column, wanted = hidden_giants()[name]
+    feature = {
+        "struct": {"f": Value("int8")},
+        "nested": List(List(Value("int8"))),
+    }.get(name, List(Value("int8")))
+    ds = Dataset.from_arrow(pa.table({"x": column}))
+    assert ds.cast_column("x", feature)["x"] == wanted
+
+
+@pytest.mark.parametrize("wrap", [lambda x: x, lambda x: [x], lambda x: {"f": x}])
+def test_the_row_that_does_not_fit_is_named_also_within_lists(wrap):
+    rows = [wrap(1), wrap(2), wrap(500)]
+    feature = Value("int8")
+    if isinstance(rows[0], dict):
+        feature = {"f": feature}
+    elif isinstance(rows[0], list):
+        feature = List(feature)
+    ds = Dataset.from_arrow(pa.table({"x": rows}))
+    with pytest.raises(NarrowingError, match="column 'x', row 2: "):
+        ds.cast_column("x", feature)
+    assert ds.take(2).cast_column("x", feature)["x"] == rows[:2]
+
+
+@pytest.mark.parametrize("bad", [2, 0.5, -1, float("nan"), float("inf")])
+def test_only_zero_and_one_become_booleans(bad):
+    for values in ([0, 1], [1.0, 0.0], np.array([0, 1]), np.array([1.0, 0.0], "f4")):
+        flags = Dataset.from_dict({"x": values}, {"x": Value("bool")})
+        assert flags["x"] == [v == 1 for v in values]
+    for given in ([0, bad], np.array([0, bad])):
+        with pytest.raises(NarrowingError, match="column 'x', row 1: .* not fit bool"):
+            Dataset.from_dict({"x": given}, {"x": Value("bool")})
+    with pytest.raises(NarrowingError, match="row 1: .* does not fit bool"):
+        Dataset.from_dict({"x": [0, bad]}).cast_column("x", Value("bool"))
+    with pytest.raises(NarrowingError, match="row 0: .* does not fit bool"):
+        Dataset.from_dict({"x": [[0, bad]]}, {"x": List(Value("bool"))})

@@ -13,6 +13,7 @@ from arrow_jax import (
     List,
     Masked,
     NarrowingError,
+    NullsError,
     Ragged,
     ShapeError,
     Value,
@@ -121,7 +122,9 @@ def test_what_can_not_be_is_said_by_column():
         to_arrow({"c": [1, "x"]})
     with pytest.raises(ArrowJaxError, match="bfloat16"):
         to_arrow({"c": jnp.ones(3, jnp.bfloat16)})
-    with pytest.raises(ShapeError, match="column 'c' is one scalar"):
+    with pytest.raises(
+        ShapeError, match=r"column 'c' is array\(3\), wanted one value a row"
+    ):
         to_arrow({"c": np.array(3)})
     with pytest.raises(ArrowJaxError, match="Arrow has no type of that name"):
         to_arrow({"c": [1]}, {"c": Value("int7")})
@@ -158,3 +161,39 @@ def test_ragged_lists_of_tensors_of_any_rank():
     back = Dataset.from_arrow(to_arrow({"c": rows})).with_format("numpy")["c"]
     for got, wanted in zip(back, rows, strict=True):
         np.testing.assert_array_equal(got, wanted)
+
+
+def test_lists_of_ragged_lists_come_back_from_every_format():
+    rows = [[[1, 2], [3]], [], [[4], []]]
+    table = pa.table({"x": pa.array(rows, pa.list_(pa.list_(pa.int32())))})
+    for kind in ("jax", "numpy"):
+        got = to_arrow(Dataset.from_arrow(table).with_format(kind)[:])
+        assert got == table
+
+
+def test_a_null_among_lists_of_no_elements_is_not_lost():
+    type_ = pa.list_(pa.list_(pa.int64()))
+    for rows in ([[None], [[]]], [[[], None], [[]]], [[None]], [None, [None]]):
+        table = pa.table({"x": pa.array(rows, type_)})
+        ds = Dataset.from_arrow(table)
+        with pytest.raises(NullsError, match="column 'x', row"):
+            ds.with_format("numpy")[:]
+        masked = ds.with_format("jax", nulls="mask")[:]
+        assert to_arrow(masked)["x"].to_pylist() == rows
+
+
+@pytest.mark.parametrize("dtype", [">i4", ">f8", ">u2"])
+def test_either_order_of_bytes_is_read(dtype):
+    values = np.array([[1, 2], [3, 4]], dtype)
+    for given in (values, values[:, 0], list(values)):
+        got = Dataset.from_dict({"x": given}).with_format("numpy")["x"]
+        np.testing.assert_array_equal(got, given)
+        assert got.dtype == np.dtype(dtype).newbyteorder("=")
+    cast = Dataset.from_dict({"x": values}, {"x": List(Value("int8"))})
+    assert cast["x"] == values.tolist()
+
+
+@pytest.mark.parametrize("columns", [[1], None, "x", pa.table({"x": [1]})])
+def test_what_is_no_dict_of_columns_is_refused(columns):
+    with pytest.raises(ArrowJaxError, match="got a .*, wanted a dict of columns"):
+        Dataset.from_dict(columns)

@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arrow_jax import Dataset, DatasetDict, Masked, read_parquet, write_parquet
+from arrow_jax import (
+    Dataset,
+    DatasetDict,
+    List,
+    Masked,
+    Ragged,
+    Value,
+    read_parquet,
+    write_parquet,
+)
 from arrow_jax._facts import Facts, facts_of, from_json, merge, to_json
 from arrow_jax._source import Source
 
@@ -137,3 +146,30 @@ def test_merged_facts_are_those_of_the_parts_together(shapes, data):
     assert all(
         m is None or m == w for m, w in zip(merged.axes, whole.axes, strict=True)
     )
+
+
+def test_fields_with_dots_in_their_names_keep_their_facts(tmp_path):
+    rows = [{"a.b": [1, 2], "a": {"b": [1]}}, {"a.b": [1, 2], "a": {"b": [1, 2]}}]
+    column = pa.array(rows)
+    ds = Dataset.from_arrow(pa.table({"s.t": column, "s": column.field("a")}))
+    write_parquet(tmp_path / "part.parquet", ds.take(1))
+    assert read_parquet(tmp_path / "part.parquet").spec == ds.spec
+    renamed = read_parquet(tmp_path / "part.parquet").rename_column("s.t", "u.v")
+    assert renamed.spec["u.v"] == ds.spec["s.t"]
+
+
+@pytest.mark.parametrize("kind", ["jax", "numpy"])
+def test_facts_outlive_every_verb_that_copies_a_part(kind):
+    ds = Dataset.from_dict({"x": [[1], [2], [3, 4], [500]], "k": [1, 2, 3, 4]})
+    part = ds.take(2).with_format(kind)
+    made = {
+        "map": part.map(lambda batch: {"y": batch["k"]}),
+        "cast": part.cast_column("x", List(Value("int8"))),
+        "filter": part.filter(lambda batch: batch["k"] > 0),
+        "rename": part.rename_column("k", "l"),
+        "twice": part.map(lambda b: {"y": b["k"]}).take(1).map(lambda b: {"z": b["k"]}),
+    }
+    for verb, got in made.items():
+        assert isinstance(got.spec["x"], Ragged), verb
+    again = made["map"].cast_column("x", List(Value("int16")))
+    assert isinstance(again.spec["x"], Ragged)

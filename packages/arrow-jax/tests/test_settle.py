@@ -31,7 +31,6 @@ def test_one_other_length_makes_every_chunk_ragged():
         ([[], []], (2, 0, 0)),
         ([], (0, 0, 0)),
         ([None], (1, 0, 0)),
-        ([[None]], (1, 1, 0)),
         ([None, [[], []]], (2, 2, 0)),
     ],
 )
@@ -80,3 +79,9 @@ def test_values_are_views_of_arrow_memory():
     assert (
         chunk.values.__array_interface__["data"][0] == array.values.buffers()[1].address
     )
+
+
+def test_a_null_that_no_element_could_hide_keeps_lists():
+    (chunk,) = settled([[None]], type_=pa.list_(pa.list_(pa.int8())))
+    assert isinstance(chunk, Lists)
+    assert chunk.child.valid.tolist() == [False]

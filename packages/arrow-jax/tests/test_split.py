@@ -1,6 +1,7 @@
 import pyarrow as pa
 import pytest
 
+from arrow_jax import ArrowJaxError, Dataset
 from arrow_jax._split import split, split_type
 
 ROWS = [[{"a": 1, "b": [1.0]}, None], None, [], [{"a": None, "b": None}]]
@@ -36,3 +37,14 @@ def test_a_null_struct_is_null_in_every_field():
     parts = split(array)
     assert parts["a"].to_pylist() == [None, None]
     assert parts["b"].to_pylist() == [None, "z"]
+
+
+def test_a_struct_with_two_fields_of_one_name_is_refused():
+    twice = pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], ["a", "a"])
+    for column, path in (
+        (twice, "x"),
+        (pa.ListArray.from_arrays([0, 1], twice), "x"),
+        (pa.StructArray.from_arrays([twice], ["f"]), "x.f"),
+    ):
+        with pytest.raises(ArrowJaxError, match=f"'{path}' is a struct with 2 fields"):
+            Dataset.from_arrow(pa.table({"x": column}))

@@ -1,3 +1,6 @@
+import contextlib
+
+import jax
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -138,3 +141,96 @@ def test_what_jax_narrowed_is_stored_as_wide_as_it_was():
     same = ds.map(lambda batch: batch).to_arrow()
     assert same.schema.types == table.schema.types
     assert same.to_pydict() == table.to_pydict()
+
+
+def nulls_beside():
+    return Dataset.from_dict({"x": [1, 2, 3], "n": [1, None, 3]})
+
+
+def test_nulls_in_columns_that_a_function_leaves_alone_stop_nothing():
+    for ds in (nulls_beside(), nulls_beside().with_format("jax")):
+        got = ds.map(lambda batch: {"y": batch["x"] * 2}).with_format(None)
+        assert got[:] == {"x": [1, 2, 3], "n": [1, None, 3], "y": [2, 4, 6]}
+        assert ds.filter(lambda b: b["x"] > 1).with_format(None)["n"] == [None, 3]
+        assert ds.map(lambda batch: batch).with_format(None)["n"] == [1, None, 3]
+        for function in (
+            lambda batch: {"y": batch["n"]},
+            lambda batch: {**batch},
+            lambda batch: {"y": jax.tree.map(lambda a: a + 1, batch)["x"]},
+        ):
+            with pytest.raises(NullsError, match="column 'n', row 1"):
+                ds.map(function)
+
+
+def test_a_function_may_set_columns_of_its_batch_and_return_it():
+    def change(batch):
+        batch["y"] = batch["x"] + 1
+        return batch
+
+    got = nulls_beside().map(change)
+    assert got[:] == {"x": [1, 2, 3], "n": [1, None, 3], "y": [2, 3, 4]}
+    assert nulls_beside().map(lambda b: b | {"y": b["x"]})["y"] == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("made", "found"),
+    [
+        (None, r"returned nothing \(None\), wanted a dict"),
+        ([1], "returned a list, wanted a dict of columns, such as"),
+        ({"y": 1}, "column 'y' is 1, wanted one value a row"),
+        ({"y": "abc"}, "column 'y' is 'abc', wanted one value a row"),
+        ({"y": np.float32(1)}, r"column .y. is np.float32\(1.0\), wanted one value"),
+        ({"y": [1, 2], "z": [1]}, "column 'z' has 1 rows, column 'y' has 2"),
+    ],
+)
+def test_what_is_no_dict_of_columns_is_refused_by_name(made, found):
+    with pytest.raises(ShapeError, match=found):
+        nulls_beside().map(lambda _: made)
+
+
+def test_a_function_that_makes_no_columns_changes_none():
+    seen = []
+    got = nulls_beside().map(lambda b: seen.append(len(b["x"])) or {}, batch_size=2)
+    assert seen == [2, 1]
+    assert got[:] == nulls_beside()[:]
+
+
+def test_what_a_column_becomes_outlives_the_map_of_a_part():
+    ds = Dataset.from_dict({"x": [[1, 2], [3, 4], [5]], "s": ["a", "b", "c"]})
+    part = ds.take(2).map(lambda batch: {"y": np.zeros(2)})
+    assert isinstance(part.spec["x"], Ragged)
+    whole = ds.map(lambda batch: {"y": np.zeros(3)})
+    assert isinstance(whole.take(1).map(lambda b: {"z": b["y"]}).spec["x"], Ragged)
+
+
+def test_a_filter_that_names_no_column_says_which_there_are():
+    with pytest.raises(ArrowJaxError, match=r"'zz'.*there are \['x', 'n'\]"):
+        nulls_beside().filter(pc.field("zz") > 1)
+    with pytest.raises(ArrowJaxError, match="is int64, wanted one that is true or"):
+        nulls_beside().filter(pc.field("x") + 1)
+    with pytest.raises(ArrowJaxError, match="filter got a str, wanted an Arrow expr"):
+        nulls_beside().filter("x > 1")
+
+
+@contextlib.contextmanager
+def default_pool(pool):
+    before = pa.default_memory_pool()
+    pa.set_memory_pool(pool)
+    yield
+    pa.set_memory_pool(before)
+
+
+def test_an_expression_copies_no_column_it_does_not_name():
+    lists = pa.array([[i] * 1000 for i in range(1000)])
+    ds = Dataset.from_arrow(pa.table({"x": range(1000), "lists": lists}))
+    for view in (ds, ds.shuffle(seed=0)):
+        pool = pa.proxy_memory_pool(pa.default_memory_pool())
+        with default_pool(pool):
+            kept = view.filter(pc.field("x") < 900)
+        assert pool.max_memory() < 100_000
+        assert sorted(kept["x"]) == [*range(900)]
+
+
+def test_rows_outside_a_view_are_not_asked():
+    ds = Dataset.from_dict({"x": [1, 2, 0]}).select([1, 0])
+    assert ds.filter(pc.scalar(4) / pc.field("x") > 2)["x"] == [1]

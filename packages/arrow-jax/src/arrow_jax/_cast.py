@@ -15,7 +15,7 @@ from arrow_jax._decode import is_bytes, is_temporal
 from arrow_jax._errors import ArrowJaxError
 from arrow_jax._features import Days, List, Value
 from arrow_jax._metadata import is_list
-from arrow_jax._plain import as_bytes, plain
+from arrow_jax._plain import as_bytes, plain, with_child
 
 _DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 
@@ -74,11 +74,40 @@ def cast_to(array: pa.Array, target: pa.DataType) -> pa.Array:
     """
     try:
         made = array.cast(target)
+    except pa.ArrowInvalid:
+        # Arrow also casts what no row shows: under nulls, and outside of a slice.
+        array = _shown(array)
+        made = _cast_shown(array, target)
+    check_kept(array, made)
+    return made
+
+
+def _shown(array: Any) -> pa.Array:
+    """Copies a plain array without the elements that none of its rows shows."""
+    type_, n = array.type, len(array)
+    mask = array.is_null()
+    if pa.types.is_struct(type_):
+        fields = [_shown(field) for field in array.flatten()]
+        return pa.StructArray.from_arrays(fields, [f.name for f in type_], mask=mask)
+    if pa.types.is_fixed_size_list(type_):
+        size = type_.list_size
+        hidden = np.repeat(np.asarray(mask), size)
+        at = np.arange(n * size) + array.offset * size
+        child = _shown(array.values.take(pa.array(at, mask=hidden)))
+        if n and size:
+            return pa.FixedSizeListArray.from_arrays(child, size, mask=mask)
+    elif is_list(type_):
+        array = array.take(pa.array(np.arange(n)))
+        return with_child(array, type_, _shown(array.values)) if n else array
+    return array
+
+
+def _cast_shown(array: pa.Array, target: pa.DataType) -> pa.Array:
+    try:
+        return array.cast(target)
     except pa.ArrowInvalid as error:
         row = _first_bad(array, target)
         raise BadRowError(row, f"{array[row].as_py()!r}: {error}") from error
-    check_kept(array, made)
-    return made
 
 
 def check_kept(before: pa.Array, after: pa.Array) -> None:
@@ -128,6 +157,9 @@ def _is_lost(before: pa.Array, after: pa.Array) -> np.ndarray:
     if pa.types.is_floating(old) and pa.types.is_integer(new):
         floats = np.asarray(before.fill_null(0)).astype(np.float64)
         return floats != np.asarray(after.fill_null(0)).astype(np.float64)
+    if pa.types.is_boolean(new) and _is_number(old):
+        numbers = np.asarray(before.fill_null(0))
+        return (numbers != 0) & (numbers != 1)
     if not pa.types.is_floating(new):
         return np.zeros(0, bool)
     infinite = np.isinf(np.asarray(after.fill_null(0)))
@@ -143,6 +175,11 @@ def _is_lost(before: pa.Array, after: pa.Array) -> np.ndarray:
         )
         infinite &= ~np.asarray(spelt.fill_null(fill_value=False))
     return infinite
+
+
+def _is_number(type_: pa.DataType) -> bool:
+    """Whether a type is one of integers or floats."""
+    return pa.types.is_integer(type_) or pa.types.is_floating(type_)
 
 
 def _row_of(lists: Any, element: int) -> int:
@@ -165,7 +202,7 @@ def _first_bad(array: pa.Array, target: pa.DataType) -> int:
     while high - low > 1:
         middle = (low + high) // 2
         try:
-            array[low:middle].cast(target)
+            _shown(array[low:middle]).cast(target)
             low = middle
         except pa.ArrowInvalid:
             high = middle

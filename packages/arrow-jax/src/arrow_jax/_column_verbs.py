@@ -11,11 +11,12 @@ from typing import Any, Self
 import pyarrow as pa
 
 from arrow_jax._errors import ArrowJaxError
-from arrow_jax._facts import Facts
+from arrow_jax._facts import Facts, column_of, key_of
 from arrow_jax._features import Features
 from arrow_jax._format import Format, check_columns
 from arrow_jax._give import give
 from arrow_jax._metadata import write_features
+from arrow_jax._planner import known_of
 from arrow_jax._row_verbs import RowVerbs
 from arrow_jax._source import Source
 from arrow_jax._table import with_features
@@ -70,7 +71,8 @@ class ColumnVerbs(RowVerbs):
 
         def cast(source: Source) -> Source:
             table = with_features(source.table, features, typed=source.typed)
-            said = {n: f for n, f in source.said.items() if _column(n) not in features}
+            # Facts that the cast column no longer agrees with are not believed.
+            said = source.said
             return _derived(source, table, {**source.features, **features}, said)
 
         try:
@@ -114,10 +116,7 @@ class ColumnVerbs(RowVerbs):
         def rename(source: Source) -> Source:
             table = source.table.rename_columns([named(n) for n in names])
             features = {named(n): f for n, f in source.features.items()}
-            said = {
-                named(_column(n)) + n[len(_column(n)) :]: f
-                for n, f in source.said.items()
-            }
+            said = {_moved(n, named): f for n, f in source.said.items()}
             made = _derived(source, table, features, said)
             return replace(made, typed=frozenset(named(n) for n in source.typed))
 
@@ -146,7 +145,7 @@ class ColumnVerbs(RowVerbs):
 
         def remove(source: Source) -> Source:
             features = {n: f for n, f in source.features.items() if n not in gone}
-            said = {n: f for n, f in source.said.items() if _column(n) not in gone}
+            said = {n: f for n, f in source.said.items() if column_of(n) not in gone}
             table = source.table.select(list(features))
             return _derived(source, table, features, said)
 
@@ -174,7 +173,8 @@ class ColumnVerbs(RowVerbs):
         names = self.source.table.column_names
         form = Format("arrow")
         table = give(self.source, names, self.rows, form, plans=[], one=False)
-        return _derived(self.source, table, self.source.features, self.source.said)
+        known = known_of(self.source, names, all_rows=False)
+        return _derived(self.source, table, self.source.features, known)
 
     def _over(
         self,
@@ -184,10 +184,6 @@ class ColumnVerbs(RowVerbs):
     ) -> Self:
         source = self.source.fact(("made", key), lambda: make(self.source))
         return replace(self, source=source, format=form or self.format)
-
-
-def _column(path: str) -> str:
-    return path.split(".", maxsplit=1)[0]
 
 
 def _derived(
@@ -205,6 +201,11 @@ def _derived(
         said=said,
         typed=source.typed & set(table.column_names),
     )
+
+
+def _moved(key: str, named: Callable[[str], str]) -> str:
+    _, dot, fields = key.partition(".")
+    return key_of([named(column_of(key))]) + dot + fields
 
 
 def _renamed(form: Format, named: Callable[[str], str]) -> Format:

@@ -303,7 +303,8 @@ class Dataset(ColumnVerbs):
         Args:
           condition: an Arrow expression such as `pc.field("label") == 3`, or a
             function that takes a batch, a dict of columns in the dataset's format
-            ("numpy" if none was set), and returns one boolean a row.
+            ("numpy" if none was set), and returns one boolean a row. A column is
+            decoded, and its nulls are minded, when the function asks for it.
           batched: True; it is there for code written for `datasets`.
           batch_size: rows in a batch, for a function.
 
@@ -312,6 +313,8 @@ class Dataset(ColumnVerbs):
 
         Raises:
           ShapeError: if the function returns another number of booleans.
+          NullsError: if it asks for a column with nulls, and `nulls=` says nothing.
+          ArrowJaxError: if an expression names no column, or is no boolean.
 
         Example:
           >>> import pyarrow.compute as pc
@@ -337,7 +340,8 @@ class Dataset(ColumnVerbs):
         Args:
           function: takes a dict of columns in the dataset's format ("numpy" if none
             was set) and returns a dict of columns: arrays, lists, `Masked`, `Ragged`.
-            Columns that it does not return stay as they are.
+            A column is decoded, and its nulls are minded, when the function asks for
+            it; columns that it does not return stay as they are.
           batched: True; it is there for code written for `datasets`.
           batch_size: rows in a batch.
           features: what some of the new columns are.
@@ -347,8 +351,9 @@ class Dataset(ColumnVerbs):
           function returned.
 
         Raises:
-          ShapeError: if the function returns another number of rows, or columns that
-            differ from batch to batch.
+          ShapeError: if the function returns no dict of columns, another number of
+            rows, or columns that differ from batch to batch.
+          NullsError: if it asks for a column with nulls, and `nulls=` says nothing.
 
         Example:
           >>> ds = Dataset.from_dict({"x": [1, 2]})

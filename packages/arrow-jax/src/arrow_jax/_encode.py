@@ -5,7 +5,7 @@ nulls, `Ragged` lists, a dict a struct, an array of rank two and more a column o
 `arrow.fixed_shape_tensor`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -51,6 +51,12 @@ def to_arrow(tree: Mapping[str, Any], features: Mapping[str, Any] | None = None)
       >>> to_arrow({"x": np.zeros((4, 2, 3), np.float32)}).schema.field("x").type
       FixedShapeTensorType(extension<arrow.fixed_shape_tensor[value_type=float, ...
     """
+    if not isinstance(tree, Mapping):
+        raise ArrowJaxError(
+            f"got a {type(tree).__name__}, wanted a dict of columns, such as "
+            '{"x": [1, 2]}; rows as dicts go through pyarrow.Table.from_pylist, and '
+            "Arrow data through Dataset.from_arrow"
+        )
     features = features or {}
     unknown = [name for name in features if name not in tree]
     if unknown:
@@ -133,6 +139,7 @@ def _is_overflow(error: Exception) -> bool:
 def _encode(name: str, values: Any, feature: Any) -> pa.Array:
     if isinstance(feature, Audio | Image):
         return _encode_files(name, values, feature)
+    _check_rows(name, values)
     match values:
         case Masked(inner, valid):
             return _encode_masked(name, inner, np.asarray(valid), feature)
@@ -148,6 +155,14 @@ def _encode(name: str, values: Any, feature: Any) -> pa.Array:
         return _encode_labels(name, values, feature)
     plain = feature is None
     return _encode_plain(name, values) if plain else _as_type(values, feature)
+
+
+def _check_rows(name: str, values: Any) -> None:
+    has_rows = isinstance(values, Iterable) and not isinstance(values, str | bytes)
+    if not has_rows or getattr(values, "ndim", 1) == 0:
+        raise ShapeError(
+            f"column {name!r} is {values!r}, wanted one value a row: a list or an array"
+        )
 
 
 def _encode_files(name: str, values: Any, feature: Any) -> pa.Array:
@@ -178,15 +193,14 @@ def encode_array(
       An array of numbers, or of tensors where there is more than one axis.
 
     Raises:
-      ShapeError: if the array has no axis.
+      ArrowJaxError: if Arrow does not have such numbers.
     """
-    if not values.ndim:
-        raise ShapeError(f"column {name!r} is one scalar; wanted an axis of rows")
     if values.dtype.kind == "V":
         raise ArrowJaxError(
             f"column {name!r} is {values.dtype}, which Arrow does not have; cast it "
             "before, such as with .astype(np.float32)"
         )
+    values = _native(values)
     if values.ndim == 1:
         return pa.array(values.copy(), mask=mask)
     shape = values.shape[1:]
@@ -198,6 +212,11 @@ def encode_array(
         storage = pa.array([[]] * len(values), pa.list_(child.type, 0))
     type_ = pa.fixed_shape_tensor(child.type, shape)
     return pa.ExtensionArray.from_storage(type_, storage)
+
+
+def _native(values: np.ndarray) -> np.ndarray:
+    """Arrow knows one order of bytes, that of this machine."""
+    return values.astype(values.dtype.newbyteorder("="), copy=False)
 
 
 def _encode_masked(name: str, values: Any, valid: np.ndarray, feature: Any) -> pa.Array:
@@ -252,7 +271,7 @@ def _encode_struct(name: str, values: Mapping[str, Any], feature: Any) -> pa.Arr
 
 def _encode_list(name: str, values: list[Any]) -> pa.Array:
     values = [np.asarray(v) if isinstance(v, jax.Array) else v for v in values]
-    if any(map(holds_mask, values)):
+    if any(map(holds_mask, values)) or _are_lists_of_arrays(values):
         elements = _encode_elements(name, flatten_rows(values))
         return _lists(row_lengths(values), elements)
     arrays = [v for v in values if isinstance(v, np.ndarray)]
@@ -265,6 +284,15 @@ def _encode_list(name: str, values: list[Any]) -> pa.Array:
     if len({(a.ndim, a.dtype, a.shape[1:]) for a in arrays}) > 1:
         return pa.array([a.tolist() for a in arrays])
     return _lists(map(len, arrays), _encode_nested(name, np.concatenate(arrays)))
+
+
+def _are_lists_of_arrays(values: list[Any]) -> bool:
+    """Whether rows are lists of arrays at some depth, as ragged lists of ragged are."""
+    if not all(isinstance(row, list) for row in values):
+        return False
+    inner = [element for row in values for element in row]
+    arrays = [isinstance(v, np.ndarray | jax.Array) and v.ndim > 0 for v in inner]
+    return bool(inner) and (all(arrays) or _are_lists_of_arrays(inner))
 
 
 def _encode_elements(name: str, flat: Any) -> pa.Array:
@@ -351,7 +379,7 @@ def _check_list(values: list[Any], made: pa.Array) -> None:
 
 
 def _nest(values: np.ndarray) -> pa.Array:
-    child = pa.array(values.flatten())  # a copy
+    child = pa.array(_native(values).flatten())  # a copy
     for size in reversed(values.shape[1:]):
         ends = np.arange(0, len(child) + 1, size, dtype=np.int32)
         child = pa.ListArray.from_arrays(pa.array(ends), child)

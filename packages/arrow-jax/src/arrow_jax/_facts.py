@@ -31,6 +31,34 @@ class Facts(NamedTuple):
     nulls: tuple[bool, ...]
 
 
+def key_of(path: Sequence[str]) -> str:
+    """Writes where a column of numbers is, for facts to be found under.
+
+    Args:
+      path: column, then the fields that lead to it.
+
+    Returns:
+      "struct.field"; dots within a name are written so that they are none.
+
+    Example:
+      >>> key_of(["a", "b"]), key_of(["a.b"])
+      ('a.b', 'a%2Eb')
+    """
+    return ".".join(name.replace("%", "%25").replace(".", "%2E") for name in path)
+
+
+def column_of(key: str) -> str:
+    """Reads the column from what `key_of` wrote.
+
+    Args:
+      key: of some facts.
+
+    Returns:
+      The name of the column.
+    """
+    return key.split(".", maxsplit=1)[0].replace("%2E", ".").replace("%25", "%")
+
+
 def facts_of(node: Node) -> Facts:
     """Reads the facts off a chunk of a prepared column.
 

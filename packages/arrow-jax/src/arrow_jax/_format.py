@@ -1,5 +1,6 @@
 """What a dataset gives when it is asked for rows."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -144,3 +145,22 @@ def check_columns(wanted: tuple[str, ...], known: list[str]) -> None:
     for name in wanted:
         if name not in known:
             raise ArrowJaxError(f"there is no column {name!r}; there are {known}")
+
+
+def raise_unknown(verb: str, error: Exception, known: list[str]) -> None:
+    """Raises where an Arrow expression names a column that is not there.
+
+    Args:
+      verb: that got the expression.
+      error: what Arrow raised.
+      known: the columns that there are.
+
+    Raises:
+      ArrowJaxError: if the error is of that kind.
+    """
+    found = re.match(r"No match for FieldRef\.(?:Name\((.*?)\) in|(\S+))", str(error))
+    if found:
+        raise ArrowJaxError(
+            f"{verb}: the expression names the column {found[1] or found[2]!r}; there "
+            f"are {known}"
+        ) from error

@@ -4,7 +4,7 @@ Types with no array to become are refused here, when the format is set. A new ty
 column is a new plan and a line in `plan_column`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from arrow_jax._audio_plan import AudioPlan
 from arrow_jax._chunks import Index
 from arrow_jax._decode import is_objects, is_temporal, number_dtype
 from arrow_jax._errors import ArrowJaxError, UnsupportedTypeError
-from arrow_jax._facts import Facts, facts_of
+from arrow_jax._facts import Facts, column_of, facts_of, key_of
 from arrow_jax._features import Audio, ClassLabel, Image, List
 from arrow_jax._image_plan import ImagePlan
 from arrow_jax._metadata import is_list
@@ -163,14 +163,15 @@ def _n_labels(feature: Any) -> int | None:
 
 
 def column_facts(source: Source, name: str) -> dict[str, Facts]:
-    """Finds what is known about a column, for a file to keep.
+    """Finds what is known about a column, for a file or another source to keep.
 
     Args:
       source: of the rows.
       name: the column's.
 
     Returns:
-      The column, or each of its fields, -> facts; nothing of what is no number.
+      The column, or each of its fields, see `key_of` -> facts; nothing of what is no
+      number.
     """
     try:
         plans = plan_columns(source, [name], x64=True, nulls="mask")
@@ -179,14 +180,33 @@ def column_facts(source: Source, name: str) -> dict[str, Facts]:
         return {}
 
 
+def known_of(
+    source: Source, names: Iterable[str], *, all_rows: bool
+) -> dict[str, Facts]:
+    """Finds what columns take along when their rows are copied into another source.
+
+    Args:
+      source: of the columns.
+      names: theirs.
+      all_rows: whether every row goes, so that what holds for them can be found there.
+
+    Returns:
+      As `column_facts`, of those columns.
+    """
+    said = {n: facts for n, facts in source.said.items() if column_of(n) in names}
+    for name in () if all_rows else names:
+        said |= column_facts(source, name)
+    return said
+
+
 def _facts_within(plan: Plan) -> dict[str, Facts]:
     if isinstance(plan, StructPlan):
         inner = [_facts_within(field) for field in plan.plans.values()]
         return {name: facts for found in inner for name, facts in found.items()}
     if isinstance(plan, NumberPlan):
-        return {plan.name: facts_of(plan.column.chunks[0])}
+        return {key_of(plan.path): facts_of(plan.column.chunks[0])}
     if isinstance(plan, TensorsPlan):
-        return {f"{plan.name}.data": plan.facts}
+        return {key_of((plan.name, "data")): plan.facts}
     return {}
 
 

@@ -53,7 +53,10 @@ def settle(
     if declared:
         length = _check_declared(lists, declared[0], name, where)
     pairs = list(zip(lists, children, strict=True))
-    if length is not None and isinstance(children[0], Tensor):
+    first = children[0]
+    # A null among lists of no elements has no element that a mask could hide.
+    lost = first.valid is not None and 0 in _row_shape(first)
+    if length is not None and isinstance(first, Tensor) and not lost:
         folded = [_fold(c, x, length) for c, x in pairs if isinstance(x, Tensor)]
         return _even_masks(folded)
     masked = any(c.valid is not None for c in lists)
@@ -61,6 +64,10 @@ def settle(
         Lists(c.starts, c.lengths, x, _even(c.valid, len(c), wanted=masked), c.fixed)
         for c, x in pairs
     ]
+
+
+def _row_shape(node: Node) -> tuple[int, ...]:
+    return node.values.shape[1:] if isinstance(node, Tensor) else ()
 
 
 def _owner(lists: Lists, element: int) -> int:

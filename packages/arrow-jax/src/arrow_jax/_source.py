@@ -7,7 +7,7 @@ becomes the same thing in all of them. Facts are found once, at first use.
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +16,14 @@ import pyarrow as pa
 
 from arrow_jax._chunks import Kept
 from arrow_jax._column import Column, prepare
+from arrow_jax._dictionaries import with_values
 from arrow_jax._errors import ArrowJaxError, UnsupportedTypeError
-from arrow_jax._facts import Facts
-from arrow_jax._features import Dictionary, Features
+from arrow_jax._facts import Facts, key_of
+from arrow_jax._features import Features
 from arrow_jax._lengths import check_lengths
 from arrow_jax._metadata import is_list, read_features
 from arrow_jax._plain import plain
-from arrow_jax._split import split
+from arrow_jax._split import check_fields, split
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +36,7 @@ class Source:
       origins: (first row, words) of each part the rows come from, in order; the words,
         such as " of a.parquet", end what errors call a row.
       folder: where paths in image columns start from, or None if none may be opened.
-      said: column, or struct.field -> what files say is known about it.
+      said: see `key_of` -> what files say is known about it.
       typed: columns of strings that the caller typed into `from_dict`.
     """
 
@@ -73,7 +74,8 @@ class Source:
           The source.
 
         Raises:
-          ArrowJaxError: if two columns have one name, or one ends early.
+          ArrowJaxError: if two columns, or fields of one struct, have one name, or a
+            column ends early.
         """
         names = table.column_names
         twice = sorted({n for n in names if names.count(n) > 1})
@@ -83,14 +85,14 @@ class Source:
                 "each its own name: table.rename_columns([...])"
             )
         check_lengths(table)
-        if any(pa.types.is_dictionary(t) for t in table.schema.types):
+        for column in table.schema:
+            check_fields(column)
+        if any("dictionary<" in str(t) for t in table.schema.types):
             table = table.unify_dictionaries()
         found = dict(read_features(table.schema)) | dict(features or {})
-        for name, feature in found.items():
-            if isinstance(feature, Dictionary) and table.num_rows:
-                chunk = table.column(name).chunk(0)
-                values = tuple(chunk.dictionary.to_pylist())
-                found[name] = replace(feature, values=values)
+        if table.num_rows:
+            for name, feature in found.items():
+                found[name] = with_values(feature, table.column(name).chunk(0))
         return cls(table, Features(found), origins, folder, said or {}, typed)
 
     def __len__(self) -> int:
@@ -178,7 +180,7 @@ class Source:
                 ".".join(path),
                 self._arrays(path),
                 declared=declared,
-                said=self.said.get(".".join(path)),
+                said=self.said.get(key_of(path)),
                 words=self.words,
             ),
         )

@@ -3,7 +3,33 @@
 import numpy as np
 import pyarrow as pa
 
+from arrow_jax._errors import ArrowJaxError
 from arrow_jax._metadata import is_list
+
+
+def check_fields(field: pa.Field, path: str = "") -> None:
+    """Raises for a struct with two fields of one name, of which one would be lost.
+
+    Args:
+      field: a column, or a field of it.
+      path: the column's name with the fields that lead here.
+
+    Raises:
+      ArrowJaxError: if there is one, at any depth.
+    """
+    type_, path = field.type, path or field.name
+    inner = [type_.field(i) for i in range(type_.num_fields)]
+    names = [f.name for f in inner]
+    is_struct = pa.types.is_struct(type_)
+    twice = [n for n in names if is_struct and names.count(n) > 1]
+    if twice:
+        raise ArrowJaxError(
+            f"column {path!r} is a struct with {names.count(twice[0])} fields "
+            f"{twice[0]!r}. Give each its own name: pa.StructArray.from_arrays("
+            "column.flatten(), names=[...])"
+        )
+    for one in inner:
+        check_fields(one, f"{path}.{one.name}" if is_struct else path)
 
 
 def has_struct(type_: pa.DataType) -> bool:

@@ -1,6 +1,8 @@
 """Filtering and mapping: the verbs that run code over batches."""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -11,6 +13,10 @@ import pyarrow.compute as pc
 from arrow_jax._encode import to_arrow
 from arrow_jax._errors import ArrowJaxError, ShapeError
 from arrow_jax._features import Features
+from arrow_jax._format import raise_unknown
+from arrow_jax._lazy import LazyBatch
+from arrow_jax._planner import known_of
+from arrow_jax._rows import check_batch_size
 from arrow_jax._source import Source
 from arrow_jax._unread import unread_columns
 
@@ -60,12 +66,12 @@ def kept_rows(ds: "Dataset", condition: Any, batch_size: int) -> np.ndarray:
       ShapeError: if the function returns another number of booleans.
     """
     if isinstance(condition, pc.Expression):
-        table = ds.with_format("arrow")[:]
-        counter = "row"
-        while counter in table.column_names:
-            counter += "_"
-        table = table.append_column(counter, pa.array(np.arange(len(ds))))
-        return np.asarray(table.filter(condition)[counter])
+        return np.flatnonzero(_holds(ds, condition))
+    if not callable(condition):
+        raise ArrowJaxError(
+            f"filter got a {type(condition).__name__}, wanted an Arrow expression, such"
+            ' as pc.field("x") > 1, or a function of a batch'
+        )
     if not len(ds):
         return np.zeros(0, np.int64)
     kept = []
@@ -80,6 +86,37 @@ def kept_rows(ds: "Dataset", condition: Any, batch_size: int) -> np.ndarray:
             )
         kept.append(found)
     return np.flatnonzero(np.concatenate(kept))
+
+
+def _holds(ds: "Dataset", condition: pc.Expression) -> np.ndarray:
+    """Computes one boolean a row; columns that are not asked for are not touched."""
+    table = ds.source.table.select(ds.column_names)
+    if isinstance(ds.rows, range):
+        table = table.slice(ds.rows.start, len(ds))
+        return _evaluate(table, condition)
+    try:
+        return _evaluate(table, condition)[ds.rows]
+    except pa.ArrowInvalid:  # perhaps because of rows that are not of this view
+        return _evaluate(ds.with_format("arrow", columns=ds.column_names)[:], condition)
+
+
+def _evaluate(table: pa.Table, condition: pc.Expression) -> np.ndarray:
+    from pyarrow import acero  # noqa: PLC0415  (only expressions need it)
+
+    source = acero.Declaration("table_source", acero.TableSourceNodeOptions(table))
+    answer = acero.ProjectNodeOptions([condition], ["kept"])
+    try:
+        plan = acero.Declaration("project", answer, inputs=[source])
+        kept = plan.to_table(use_threads=False)["kept"]
+    except pa.ArrowInvalid as error:
+        raise_unknown("filter", error, table.column_names)
+        raise
+    if not pa.types.is_boolean(kept.type):
+        raise ArrowJaxError(
+            f"filter: the expression {condition} is {kept.type}, wanted one that is "
+            'true or false for a row, such as pc.field("x") > 1'
+        )
+    return np.asarray(kept.combine_chunks().fill_null(fill_value=False))
 
 
 def mapped(
@@ -104,9 +141,10 @@ def mapped(
     """
     parts: list[pa.Table] = []
     for start, batch in _batches(ds, batch_size):
-        part = to_arrow(unread_columns(function(batch), features), features)
         n = min(batch_size, len(ds) - start)
-        if part.num_rows != n:
+        made = _changed(function(batch), batch, f"map, rows {start} to {start + n - 1}")
+        part = to_arrow(unread_columns(made, features), features if made else None)
+        if made and part.num_rows != n:
             raise ShapeError(
                 f"map, rows {start} to {start + n - 1}: the function returned "
                 f"{part.num_rows} rows, wanted {n}"
@@ -119,10 +157,16 @@ def mapped(
             )
         parts.append(part)
     new = pa.concat_tables(parts)
+    return _with_columns(ds, new, features or {})
+
+
+def _with_columns(
+    ds: "Dataset", new: pa.Table, features: Mapping[str, Any]
+) -> "Dataset":
     shown = ds.column_names
-    hidden = ds.with_format(None)
-    table = hidden.with_format("arrow")[:]
-    said = {n: f for n, f in hidden.features.items() if n not in new.column_names}
+    whole = ds.with_format("arrow")
+    table = whole[:]
+    kept = [n for n in whole.column_names if n not in new.column_names]
     for name in new.column_names:
         at = table.schema.get_field_index(name)
         field, column = new.schema.field(name), new[name]
@@ -134,9 +178,14 @@ def mapped(
             if at < 0
             else table.set_column(at, field, column)
         )
-    table = table.replace_schema_metadata(None)
-    said |= dict(features or {})
-    source = Source.of(table, Features(said), folder=ds.source.folder)
+    every = isinstance(ds.rows, range) and len(ds) == len(ds.source)
+    source = Source.of(
+        table.replace_schema_metadata(None),
+        Features({n: whole.features[n] for n in kept} | dict(features)),
+        folder=ds.source.folder,
+        said=known_of(ds.source, kept, all_rows=every),
+        typed=ds.source.typed & set(kept),
+    )
     made = type(ds).of_source(source)
     columns = None
     if ds.format.columns is not None:
@@ -152,14 +201,50 @@ def mapped(
 
 
 def _batches(ds: "Dataset", batch_size: int) -> Iterator[tuple[int, Any]]:
-    if ds.format.kind is None:
-        ds = ds.with_format("numpy")
-    batches = ds.iter(batch_size) if len(ds) else [ds[:0]]
-    for number, batch in enumerate(batches):
-        yield number * batch_size, jax.tree.map(_own, batch)
+    check_batch_size(batch_size)
+    form = ds.format if ds.format.kind else replace(ds.format, kind="numpy")
+
+    @cache
+    def alone(name: str) -> "Dataset":
+        return replace(ds, format=replace(form, columns=(name,)))
+
+    def decoded(rows: slice, name: str) -> Any:
+        return jax.tree.map(_own, alone(name)[rows][name])
+
+    for start in range(0, max(len(ds), 1), batch_size):
+        rows = slice(start, start + batch_size)
+        if form.kind == "arrow":
+            yield start, ds[rows]
+        else:
+            yield start, LazyBatch(ds.column_names, partial(decoded, rows))
 
 
 def _own(leaf: Any) -> Any:
     """A function may write into its batch, which must not reach the dataset."""
     shared = isinstance(leaf, np.ndarray) and not leaf.flags.writeable
     return leaf.copy() if shared else leaf
+
+
+def _changed(made: Any, batch: Any, where: str) -> Mapping[str, Any]:
+    """The columns that a function made, without those that it only handed on."""
+    if isinstance(made, pa.Table | pa.RecordBatch):
+        return dict(zip(made.column_names, made.columns, strict=True))
+    if isinstance(made, LazyBatch):
+        made = made.known
+    if not isinstance(made, Mapping):
+        raise ShapeError(
+            f"{where}: the function returned {_named(made)}, wanted a dict of columns, "
+            'such as {"y": batch["x"] * 2}; a function that changes its batch has to '
+            "return it"
+        )
+    given = batch.known if isinstance(batch, LazyBatch) else {}
+    return {
+        name: column
+        for name, column in made.items()
+        # A NumPy array may have been written into, a jax array can't have been.
+        if not (isinstance(column, jax.Array) and column is given.get(name))
+    }
+
+
+def _named(value: Any) -> str:
+    return "nothing (None)" if value is None else f"a {type(value).__name__}"
