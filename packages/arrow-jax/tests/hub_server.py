@@ -26,9 +26,9 @@ def etag(content):
 class Hub(http.server.ThreadingHTTPServer):
     """The server; `files` are path -> bytes, `seen` the requests so far."""
 
-    def __init__(self, files, *, private):
+    def __init__(self, files, *, private, odd):
         super().__init__(("127.0.0.1", 0), Handler)
-        self.files, self.private, self.seen = files, private, []
+        self.files, self.private, self.odd, self.seen = files, private, odd, []
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -41,6 +41,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         path = urllib.parse.unquote(urllib.parse.urlparse(self.path).path)
         self.server.seen.append((self.command, path))
+        if self.server.odd is not None:
+            self.answer_oddly(*self.server.odd)
+            return
         found = self.answer(path)
         headers = {"X-Repo-Commit": commit_of(self.server.files)}
         if isinstance(found, str):
@@ -58,6 +61,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(found)
+
+    def answer_oddly(self, status, headers, body):
+        self.send_response(status)
+        for key, value in ({"Content-Length": str(len(body))} | headers).items():
+            self.send_header(key, value.format(path=self.path))
+        self.end_headers()
+        self.wfile.write(body)
+        self.close_connection = True
 
     def answer(self, path):
         """Bytes of a file, something for JSON, or the code of an error."""
@@ -87,9 +98,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def hub(files, *, private=False):
-    """Serves files (path -> bytes) as the dataset REPO; gives address and requests."""
-    server = Hub(files, private=private)
+def hub(files, *, private=False, odd=None):
+    """Serves files (path -> bytes) as the dataset REPO; gives address and requests.
+
+    With `odd`, a (status, headers, body), every answer is that.
+    """
+    server = Hub(files, private=private, odd=odd)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:

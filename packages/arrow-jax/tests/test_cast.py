@@ -376,10 +376,10 @@ def test_only_zero_and_one_become_booleans(bad):
     for values in ([0, 1], [1.0, 0.0], np.array([0, 1]), np.array([1.0, 0.0], "f4")):
         flags = Dataset.from_dict({"x": values}, {"x": Value("bool")})
         assert flags["x"] == [v == 1 for v in values]
-    for given in ([0, bad], np.array([0, bad])):
-        with pytest.raises(NarrowingError, match="column 'x', row 1: .* not fit bool"):
-            Dataset.from_dict({"x": given}, {"x": Value("bool")})
-    with pytest.raises(NarrowingError, match="row 1: .* does not fit bool"):
+    for mixed in ([0, bad], np.array([0, bad])):
+        with pytest.raises(NarrowingError, match=r"column 'x', row 1: .* not fit bool"):
+            Dataset.from_dict({"x": mixed}, {"x": Value("bool")})
+    with pytest.raises(NarrowingError, match=r"row 1: .* does not fit bool"):
         Dataset.from_dict({"x": [0, bad]}).cast_column("x", Value("bool"))
-    with pytest.raises(NarrowingError, match="row 0: .* does not fit bool"):
+    with pytest.raises(NarrowingError, match=r"row 0: .* does not fit bool"):
         Dataset.from_dict({"x": [[0, bad]]}, {"x": List(Value("bool"))})

@@ -185,9 +185,9 @@ def test_a_null_among_lists_of_no_elements_is_not_lost():
 @pytest.mark.parametrize("dtype", [">i4", ">f8", ">u2"])
 def test_either_order_of_bytes_is_read(dtype):
     values = np.array([[1, 2], [3, 4]], dtype)
-    for given in (values, values[:, 0], list(values)):
-        got = Dataset.from_dict({"x": given}).with_format("numpy")["x"]
-        np.testing.assert_array_equal(got, given)
+    for column in (values, values[:, 0], list(values)):
+        got = Dataset.from_dict({"x": column}).with_format("numpy")["x"]
+        np.testing.assert_array_equal(got, column)
         assert got.dtype == np.dtype(dtype).newbyteorder("=")
     cast = Dataset.from_dict({"x": values}, {"x": List(Value("int8"))})
     assert cast["x"] == values.tolist()
@@ -195,5 +195,5 @@ def test_either_order_of_bytes_is_read(dtype):
 
 @pytest.mark.parametrize("columns", [[1], None, "x", pa.table({"x": [1]})])
 def test_what_is_no_dict_of_columns_is_refused(columns):
-    with pytest.raises(ArrowJaxError, match="got a .*, wanted a dict of columns"):
+    with pytest.raises(ArrowJaxError, match=r"got a .*, wanted a dict of columns"):
         Dataset.from_dict(columns)

@@ -124,3 +124,29 @@ def test_a_missing_package_says_what_to_type():
     done = subprocess.run(run, capture_output=True, check=True, text=True)
     assert 'pip install "arrow-jax[hub]"' in done.stdout
     assert not pathlib.Path("owner").exists()
+
+
+ODD = {
+    "a page for people": (200, {"Content-Type": "text/html"}, b"<html>log in</html>"),
+    "a list": (200, {}, b"[1]"),
+    "other keys": (200, {}, b'{"id": 3}'),
+    "nothing": (200, {}, b""),
+    "cut short": (200, {"Content-Length": "10000"}, b'{"id'),
+    "a loop": (302, {"Location": "{path}"}, b""),
+    "a failure": (500, {}, b""),
+    "a refusal": (403, {}, b"{}"),
+}
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_an_odd_answer_is_said_with_a_way_on(kind, load):
+    with hub(FILES, odd=ODD[kind]) as (endpoint, seen):
+        with pytest.raises(ArrowJaxError, match=r"(?s)'owner/digits'.*http://127"):
+            load(endpoint)
+        assert len(seen) < 40
+    if kind == "a failure":
+        with (
+            hub(FILES, odd=ODD[kind]) as (endpoint, _),
+            pytest.raises(ArrowJaxError, match="it answered with status 500"),
+        ):
+            load(endpoint)

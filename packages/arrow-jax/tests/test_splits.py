@@ -1,6 +1,6 @@
 import pytest
 
-from arrow_jax import ArrowJaxError
+from arrow_jax import ArrowJaxError, load_dataset
 from arrow_jax._splits import card_patterns, read_card, split_files
 
 
@@ -95,3 +95,67 @@ def test_a_card_without_yaml_or_with_bad_yaml(tmp_path):
     ) as bad:
         card(tmp_path, "configs: [")
     assert "\n" not in str(bad.value)
+
+
+CARD = "---\nconfigs:\n- config_name: default\n  data_files: {train: '*.csv'}\n---\n"
+
+
+@pytest.mark.parametrize(
+    "card",
+    [
+        CARD,
+        CARD.replace("\n", "\r\n"),
+        "\ufeff" + CARD,
+        CARD + "# Rows \u00e9\n---\nmore: [\n",
+        "# No front matter\n",
+        "---\nconfigs: [\n",  # never closed, hence text
+        "---\nconfigs:\n---\n",
+        "---\nlicense: mit\n---\n",
+        "",
+    ],
+)
+def test_cards_of_every_make_are_read(card, tmp_path):
+    (tmp_path / "train.csv").write_text("x\n1\n")
+    (tmp_path / "README.md").write_bytes(card.encode())
+    assert load_dataset(tmp_path)["train"]["x"] == [1]
+
+
+def test_a_card_that_is_no_utf8_is_read(tmp_path):
+    (tmp_path / "train.csv").write_text("x\n1\n")
+    (tmp_path / "README.md").write_bytes(CARD.encode() + "M\u00fcll".encode("latin-1"))
+    assert load_dataset(tmp_path)["train"]["x"] == [1]
+
+
+@pytest.mark.parametrize(
+    ("yaml", "found"),
+    [
+        ("- configs:", r"the YAML is \[.*wanted a mapping with configs:"),
+        ("configs: 3", "configs is 3, wanted a list of"),
+        ("configs: {a: b}", "configs is {'a': 'b'}, wanted a list"),
+        ("configs: [3]", "an entry is 3, wanted {config_name"),
+        ("configs: [{config_name: 3}]", "config_name is 3, wanted a string"),
+        ("configs: [{data_dir: [a]}]", r"data_dir is \['a'\], wanted a string"),
+        ("configs: [{data_files: 3}]", "the path of data_files is 3, wanted such as"),
+        ("configs: [{data_files: {train: 3}}]", "the path of data_files is 3"),
+        ("configs: [{data_files: [{split: a}]}]", "the path of data_files is None"),
+        ("configs: [{data_files: [{split: 1, path: a}]}]", "split is 1, wanted a str"),
+        ("configs: [", "can't be read: .*Correct it, or name the files"),
+        (
+            "configs: [{data_files: {odd: 'no/*.csv'}}]",
+            r"split 'odd' is \['no/\*.csv'\], and no file that can be read is called so",
+        ),
+    ],
+)
+def test_a_card_that_is_none_says_what_was_found_in_it(yaml, found, tmp_path):
+    (tmp_path / "train.csv").write_text("x\n1\n")
+    (tmp_path / "README.md").write_text(f"---\n{yaml}\n---\n")
+    with pytest.raises(ArrowJaxError, match=found):
+        load_dataset(tmp_path)
+
+
+def test_no_split_is_left_out_because_of_its_kind(tmp_path):
+    (tmp_path / "train.csv").write_text("x\n1\n")
+    (tmp_path / "test.jsonl").write_text('{"x": 2}\n')
+    with pytest.raises(ArrowJaxError, match="split 'test' is .* one dataset is of one"):
+        load_dataset(tmp_path)
+    assert load_dataset(tmp_path, split="test")["x"] == [2]

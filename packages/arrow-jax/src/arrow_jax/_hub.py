@@ -76,14 +76,25 @@ def fetch(
         ) from error
     except errors.LocalEntryNotFoundError as error:
         asked = f" in revision {revision!r}" if revision else ""
-        way = "unset HF_HUB_OFFLINE" if offline else "check the network"
+        way = "unset HF_HUB_OFFLINE" if offline else f"check the network{_why(error)}"
         raise ArrowJaxError(
             f"the dataset {repo!r} is not in the cache{asked}, and {where} could not "
             f"be asked: {way}, and try again"
         ) from error
-    except (errors.HfHubHTTPError, OSError) as error:
+    except Exception as error:  # a strange answer makes the client raise anything
         reason = str(error).strip().split("\n", maxsplit=1)[0]
         raise ArrowJaxError(
-            f"the dataset {repo!r} could not be fetched from {where}: {reason}. Try "
-            "again"
+            f"the dataset {repo!r} could not be fetched from {where}: "
+            f"{type(error).__name__}: {reason}. What answered is not the hub, or was "
+            "cut short: check HF_ENDPOINT and the network, and try again; with "
+            "HF_HUB_OFFLINE=1 the cache alone is read"
         ) from error
+
+
+def _why(error: Exception) -> str:
+    """Says what the hub answered, where it did."""
+    cause = error.__cause__ or error.__context__
+    status = getattr(getattr(cause, "response", None), "status_code", None)
+    if status is not None:
+        return f" (it answered with status {status})"
+    return f" ({str(cause).splitlines()[0]})" if str(cause or "").strip() else ""

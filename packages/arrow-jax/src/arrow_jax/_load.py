@@ -76,11 +76,20 @@ def load_dataset(
         here = fetch(repo, ["README.md"], **kept)
         patterns = card_patterns(read_card(here), name)
         here = fetch(repo, _wanted(patterns, split), **kept)
+    if split is not None and patterns and split in patterns:
+        patterns = {split: patterns[split]}  # only its files were fetched
     splits = _files_by_split(here, patterns)
-    if not splits:
-        endings = ", ".join(e for kind in _READERS for e in kind.endings)
+    empty = [name for name in patterns or () if name and name not in splits]
+    if empty:
         raise ArrowJaxError(
-            f"{repo_or_folder} holds no file that can be read. Known are {endings}"
+            f"{repo_or_folder}: its card says that split {empty[0]!r} is "
+            f"{patterns[empty[0]]}, and no file that can be read is called so; known "
+            f"are {_endings()}. Correct README.md, or name the files: "
+            "read_parquet({'train': ...})"
+        )
+    if not splits:
+        raise ArrowJaxError(
+            f"{repo_or_folder} holds no file that can be read. Known are {_endings()}"
         )
     if split is not None and split not in splits:
         raise ArrowJaxError(
@@ -88,6 +97,10 @@ def load_dataset(
         )
     loaded = _read(here, splits if split is None else {split: splits[split]})
     return loaded if split is None else loaded[split]
+
+
+def _endings() -> str:
+    return ", ".join(ending for kind in _READERS for ending in kind.endings)
 
 
 def _wanted(patterns: Mapping[str, list[str]] | None, split: str | None) -> list[str]:
@@ -143,5 +156,11 @@ def _read(folder: Path, splits: Mapping[str, list[str]]) -> DatasetDict:
         split: [str(folder / f) for f in found if f.endswith(kind.endings)]
         for split, found in splits.items()
     }
-    named = {split: found for split, found in chosen.items() if found}
-    return _READERS[kind](named, folder=folder)
+    gone = [split for split, found in chosen.items() if not found]
+    if gone:
+        raise ArrowJaxError(
+            f"split {gone[0]!r} is {splits[gone[0]]}, and most files here are "
+            f"{kind.name}: one dataset is of one kind. Load it by itself: "
+            f"load_dataset(..., split={gone[0]!r})"
+        )
+    return _READERS[kind](chosen, folder=folder)

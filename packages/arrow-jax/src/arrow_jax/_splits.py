@@ -63,10 +63,14 @@ def read_card(folder: Path) -> Mapping[str, Any]:
       What it says; nothing where there is no README.md or no YAML in it.
 
     Raises:
-      ArrowJaxError: if the YAML can't be read, or PyYAML is not installed.
+      ArrowJaxError: if the YAML can't be read, is not shaped as that of a dataset's
+        card, or PyYAML is not installed.
     """
     file = folder / "README.md"
-    header = _HEADER.match(file.read_text()) if file.is_file() else None
+    if not file.is_file():
+        return {}
+    # Bytes that are no text matter only within the YAML, where they are not likely.
+    header = _HEADER.match(file.read_text("utf-8-sig", errors="replace"))
     if header is None or "configs:" not in header[1]:
         return {}
     try:
@@ -84,7 +88,40 @@ def read_card(folder: Path) -> Mapping[str, Any]:
             f"the YAML at the top of {file} can't be read: {reason}. Correct it, or "
             "name the files: read_parquet({'train': ...})"
         ) from error
-    return said if isinstance(said, Mapping) else {}
+    _check_card(said, str(file))
+    return said
+
+
+def _check_card(card: Any, file: str) -> None:
+    """Raises where the YAML of a card is not shaped as one of a dataset."""
+    _check(card, Mapping, file, "the YAML", "a mapping with configs:")
+    known = f"{file}: configs"
+    wanted = "a list of {config_name: ..., data_files: ...}"
+    for config in _check(card.get("configs") or [], list, file, "configs", wanted):
+        _check(
+            config, Mapping, known, "an entry", "{config_name: ..., data_files: ...}"
+        )
+        for key in ("config_name", "data_dir"):
+            _check(config.get(key, ""), str, known, key, "a string")
+        files = config.get("data_files") or []
+        if isinstance(files, Mapping):
+            files = [{"split": split, "path": path} for split, path in files.items()]
+        for entry in files if isinstance(files, list) else [files]:
+            path = entry
+            if isinstance(entry, Mapping):
+                _check(entry.get("split", ""), str, known, "split", "a string")
+                path = entry.get("path")
+            for glob in path if isinstance(path, list) else [path]:
+                _check(glob, str, known, "the path of data_files", 'such as "data/*"')
+
+
+def _check(found: Any, kind: type, where: str, what: str, wanted: str) -> Any:
+    if isinstance(found, kind):
+        return found
+    raise ArrowJaxError(
+        f"{where}: {what} is {found!r}, wanted {wanted}. Correct the YAML at the top, "
+        "or name the files: read_parquet({'train': ...})"
+    )
 
 
 def card_patterns(
