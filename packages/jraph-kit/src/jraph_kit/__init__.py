@@ -1,0 +1,80 @@
+"""Graphs of any size in jitted, sharded networks, from flat columns to a loss.
+
+The data structure is `jraph.GraphsTuple`. Functions that carry jraph's names take
+jraph's arguments and do what jraph's documentation says, on today's jax.
+"""
+
+from jraph_kit._adjacency import (
+    from_coo,
+    from_csr,
+    from_dense,
+    to_coo,
+    to_csr,
+    to_dense,
+)
+from jraph_kit._batch import Batch, batch, pad, unbatch, unpad
+from jraph_kit._checks import validate
+from jraph_kit._columns import from_columns, to_columns
+from jraph_kit._errors import GraphsError, OversizeError
+from jraph_kit._extremes import (
+    partition_softmax,
+    segment_logsumexp,
+    segment_max,
+    segment_max_or_constant,
+    segment_min,
+    segment_min_or_constant,
+    segment_softmax,
+)
+from jraph_kit._fully_connected import get_fully_connected_graph
+from jraph_kit._networkx import from_networkx, to_networkx
+from jraph_kit._padding import (
+    get_edge_padding_mask,
+    get_graph_padding_mask,
+    get_node_padding_mask,
+    with_zero_out_padding_outputs,
+    zero_out_padding,
+)
+from jraph_kit._segments import (
+    segment_mean,
+    segment_normalize,
+    segment_sum,
+    segment_variance,
+)
+
+__all__ = [
+    "Batch",
+    "GraphsError",
+    "OversizeError",
+    "batch",
+    "from_columns",
+    "from_coo",
+    "from_csr",
+    "from_dense",
+    "from_networkx",
+    "get_edge_padding_mask",
+    "get_fully_connected_graph",
+    "get_graph_padding_mask",
+    "get_node_padding_mask",
+    "pad",
+    "partition_softmax",
+    "segment_logsumexp",
+    "segment_max",
+    "segment_max_or_constant",
+    "segment_mean",
+    "segment_min",
+    "segment_min_or_constant",
+    "segment_normalize",
+    "segment_softmax",
+    "segment_sum",
+    "segment_variance",
+    "to_columns",
+    "to_coo",
+    "to_csr",
+    "to_dense",
+    "to_networkx",
+    "unbatch",
+    "unpad",
+    "validate",
+    "with_zero_out_padding_outputs",
+    "zero_out_padding",
+]

@@ -1,0 +1,92 @@
+"""Rows taken by index and graph numbers of rows, on any mesh.
+
+On a mesh of explicit axes jax refuses a gather or scatter whose result's sharding it
+cannot read off the operands. Here it is stated: rows that are taken lie as the indices
+do, sums over rows lie on every device.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.sharding import AxisType, NamedSharding, PartitionSpec
+
+
+def explicit_sharding(x: Any) -> NamedSharding | None:
+    """The sharding that x's type carries on a mesh with explicit axes, or None."""
+    found = jax.typeof(x).sharding
+    explicit = AxisType.Explicit in found.mesh.axis_types
+    return found if explicit and any(part is not None for part in found.spec) else None
+
+
+def spread(rows: Any, trailing: Any) -> NamedSharding | None:
+    """Where results lie whose first axis is `rows`'s, and the others `trailing`'s."""
+    by_rows, by_features = explicit_sharding(rows), explicit_sharding(trailing)
+    known = by_rows or by_features
+    if known is None:
+        return None
+    first = by_rows.spec[0] if by_rows else None
+    taken = first if isinstance(first, tuple) else (first,)
+    rest = by_features.spec[1:] if by_features else (None,) * (trailing.ndim - 1)
+    kept = (None if part in taken else part for part in rest)
+    return NamedSharding(known.mesh, PartitionSpec(first, *kept))
+
+
+def on_any_mesh(
+    function: Callable[..., jax.Array], out: NamedSharding | None, *args: Any
+) -> jax.Array:
+    """Calls a function of arrays; with `out`, lets the compiler place what is inside.
+
+    Sharded gathers and scatters, which types cannot follow, are thus allowed, and the
+    result has the sharding `out`.
+    """
+    if out is None:
+        return function(*args)
+    explicit = zip(out.mesh.axis_names, out.mesh.axis_types, strict=True)
+    axes = tuple(name for name, kind in explicit if kind == AxisType.Explicit)
+    wrap = jax.sharding.auto_axes(function, axes=axes, out_sharding=out)
+    return wrap(*args)
+
+
+def take_rows(x: Any, indices: Any, *, like: jax.Array | None = None) -> jax.Array:
+    """x[indices], sharded as the indices are.
+
+    Args:
+      x: [n, ...].
+      indices: integers [m]; those out of range are clamped.
+      like: [m, ...] of x's rank, which the result will meet; sharded as this, if it is.
+
+    Returns:
+      [m, ...].
+    """
+    x, indices = jnp.asarray(x), jnp.asarray(indices)
+    known = None if like is None else explicit_sharding(like)
+    return on_any_mesh(
+        lambda x, indices: x[indices], known or spread(indices, x), x, indices
+    )
+
+
+def graph_numbers(lengths: jax.Array, like: jax.Array) -> jax.Array:
+    """Which graph each row belongs to.
+
+    Args:
+      lengths: integers [n_graph], the rows of each graph.
+      like: [n, ...], the rows; the result is sharded as they are.
+
+    Returns:
+      int32 [n], ascending; rows beyond the last graph get n_graph.
+    """
+    n = like.shape[0]
+
+    def numbers(lengths: jax.Array, like: jax.Array) -> jax.Array:
+        del like  # is here for its sharding
+        ends = jnp.cumsum(lengths.astype(jnp.int32))
+        marks = jnp.zeros(n, jnp.int32).at[ends].add(1, mode="drop")
+        return jnp.cumsum(marks)
+
+    by_rows = explicit_sharding(like)
+    where = by_rows or explicit_sharding(lengths)
+    first = by_rows.spec[0] if by_rows else None
+    out = where and NamedSharding(where.mesh, PartitionSpec(first))
+    return on_any_mesh(numbers, out, jnp.asarray(lengths), like)

@@ -1,0 +1,235 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.sharding import NamedSharding
+from jax.sharding import PartitionSpec as P
+
+import jraph_kit as jk
+
+OPS = {
+    "sum": jk.segment_sum,
+    "mean": jk.segment_mean,
+    "variance": jk.segment_variance,
+    "max": jk.segment_max,
+    "min": jk.segment_min,
+    "logsumexp": jk.segment_logsumexp,
+}
+BY_ROW = {"softmax": jk.segment_softmax, "normalize": jk.segment_normalize}
+ALL = OPS | BY_ROW
+each = pytest.mark.parametrize("name", ALL)
+
+IDS = np.array([3, 0, 3, 1, 3, 0, 5, 3], np.int32)  # 2 and 4 are empty
+DATA = np.random.default_rng(0).normal(size=(8, 3)).astype("float32")
+
+
+def oracle(name, data, ids, n):
+    """A loop over segments in float64."""
+    data = data.astype(np.float64)
+    empty = {"logsumexp": -np.inf}.get(name, 0.0)
+    whole = {
+        "sum": lambda x: x.sum(0),
+        "mean": lambda x: x.mean(0),
+        "variance": lambda x: x.var(0),
+        "max": lambda x: x.max(0),
+        "min": lambda x: x.min(0),
+        "logsumexp": lambda x: np.log(np.exp(x).sum(0)),
+        "softmax": lambda x: np.exp(x) / np.exp(x).sum(0),
+        "normalize": lambda x: (x - x.mean(0)) / np.sqrt(np.maximum(x.var(0), 1e-8)),
+    }[name]
+    rows = [ids == i for i in range(n)]
+    if name in BY_ROW:
+        out = np.zeros_like(data)
+        for row in rows:
+            if row.any():
+                out[row] = whole(data[row])
+        return out
+    wanted = [
+        whole(data[r]) if r.any() else np.full(data.shape[1:], empty) for r in rows
+    ]
+    return np.stack(wanted)
+
+
+@each
+@pytest.mark.parametrize("trailing", [(), (3,), (3, 2)], ids=str)
+def test_equals_a_loop_over_segments(name, trailing):
+    data = np.random.default_rng(1).normal(size=(8, *trailing)).astype("float32")
+    found = ALL[name](data, IDS, 6)
+    np.testing.assert_allclose(found, oracle(name, data, IDS, 6), atol=1e-5)
+
+
+@each
+def test_sorted_ids_change_nothing(name):
+    order = np.argsort(IDS, kind="stable")
+    plain = ALL[name](DATA[order], IDS[order], 6)
+    fast = ALL[name](DATA[order], IDS[order], 6, indices_are_sorted=True)
+    np.testing.assert_allclose(fast, plain, rtol=1e-6)
+
+
+def test_sorted_ids_reach_xla():
+    def text(**how):
+        return str(jax.make_jaxpr(lambda x: jk.segment_sum(x, IDS, 6, **how))(DATA))
+
+    assert "indices_are_sorted=True" in text(indices_are_sorted=True)
+    assert "indices_are_sorted=True" not in text()
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_ids_out_of_range_are_dropped(name):
+    beyond = np.concatenate([IDS, [-1, 6, 100]]).astype("int32")
+    data = np.concatenate([DATA, np.full((3, 3), 50.0, "float32")])
+    np.testing.assert_allclose(
+        OPS[name](data, beyond, 6), OPS[name](DATA, IDS, 6), rtol=1e-6
+    )
+
+
+@each
+def test_gradients_are_those_of_finite_differences(name):
+    weights = np.cos(np.arange(24.0)).reshape(8, 3)
+    empty = {"empty": 0.0} if name in {"max", "min", "logsumexp"} else {}
+
+    def loss(data):
+        out = ALL[name](data, IDS, 6, **empty)
+        return jnp.sum(out * jnp.asarray(weights[: out.shape[0]], out.dtype))
+
+    with jax.enable_x64(new_val=True):
+        data = jnp.asarray(DATA, jnp.float64)
+        found = jax.grad(loss)(data)
+        step = 1e-6
+        for i, j in [(0, 0), (1, 2), (3, 1), (6, 0), (7, 2)]:
+            move = np.zeros((8, 3))
+            move[i, j] = step
+            wanted = (loss(data + move) - loss(data - move)) / (2 * step)
+            np.testing.assert_allclose(found[i, j], wanted, atol=2e-7)
+
+
+@each
+def test_gradients_are_finite_at_equal_rows_infinities_and_empty_segments(name):
+    flat = jnp.zeros((8, 3))
+    low = flat.at[3].set(-jnp.inf) if name in {"softmax", "logsumexp", "max"} else flat
+
+    def loss(data):
+        out = ALL[name](data, IDS, 6)
+        return jnp.sum(jnp.where(jnp.isfinite(out), out, 0.0))
+
+    for data in (flat, low):
+        assert np.isfinite(jax.grad(loss)(data)).all()
+
+
+def test_rows_that_share_an_extreme_share_its_gradient():
+    def loss(x):
+        return jnp.sum(jk.segment_max(x, np.array([0, 0, 0]), 2))
+
+    assert jax.grad(loss)(jnp.array([1.0, 2.0, 2.0])).tolist() == [0, 0.5, 0.5]
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_narrow_floats_are_accumulated_in_float32(dtype):
+    ones = jnp.ones(4096, dtype)
+    ids = np.zeros(4096, np.int32)
+    found = jk.segment_sum(ones, ids, 1)
+    assert found.dtype == dtype
+    assert float(found[0]) == 4096
+    assert float(jk.segment_mean(ones * jnp.asarray(3, dtype), ids, 1)[0]) == 3
+    assert float(jk.segment_logsumexp(jnp.zeros(4096, dtype), ids, 1)[0]) == (
+        float(jnp.asarray(np.log(4096), dtype))
+    )
+    total = jnp.sum(jk.segment_softmax(ones, ids, 1).astype("float32"))
+    assert float(total) == pytest.approx(1, abs=2e-3)
+
+
+def test_narrow_integers_do_not_wrap_and_booleans_are_counted():
+    ids = np.zeros(300, np.int32)
+    assert jk.segment_sum(jnp.ones(300, "int8"), ids, 1).tolist() == [300]
+    assert jk.segment_sum(jnp.ones(300, bool), ids, 1).tolist() == [300]
+    assert jk.segment_mean(jnp.ones(300, bool), ids, 2).tolist() == [1.0, 0.0]
+    assert jk.segment_max(jnp.ones(300, "uint8"), ids, 2).tolist() == [1, 0]
+    assert jk.segment_max(jnp.zeros(300, bool), ids, 2, empty=True).tolist() == [0, 1]
+
+
+def test_empty_segments_have_the_value_that_is_asked_for():
+    assert jk.segment_max(DATA, IDS, 6, empty=-jnp.inf)[2].tolist() == [-np.inf] * 3
+    assert jk.segment_min_or_constant(DATA, IDS, 6, constant=7.0)[4, 0] == 7
+    assert jk.segment_max_or_constant(DATA, IDS, 6, constant=-7.0)[4, 0] == -7
+
+
+def test_no_rows_at_all():
+    none = jnp.zeros((0, 2))
+    for op in OPS.values():
+        assert op(none, jnp.zeros(0, int), 3).shape == (3, 2)
+    assert jk.segment_sum(none, jnp.zeros(0, int)).shape == (0, 2)
+
+
+def test_the_number_of_segments_is_found_outside_jit():
+    assert jk.segment_sum(DATA, IDS).shape == (6, 3)
+
+
+def test_nan_stays_in_its_segment():
+    data = np.where(IDS[:, None] == 3, np.nan, DATA).astype("float32")
+    for name, op in OPS.items():
+        found, wanted = op(data, IDS, 6), oracle(name, DATA, IDS, 6)
+        np.testing.assert_allclose(
+            np.delete(found, 3, 0), np.delete(wanted, 3, 0), 1e-4
+        )
+
+
+def test_partition_softmax():
+    found = jk.partition_softmax(DATA, np.array([2, 0, 6]), 8)
+    ids = np.repeat([0, 1, 2], [2, 0, 6])
+    np.testing.assert_allclose(found, oracle("softmax", DATA, ids, 3), rtol=1e-5)
+
+
+KINDS = {"auto": jax.sharding.AxisType.Auto, "explicit": jax.sharding.AxisType.Explicit}
+SPECS = [
+    (P("data"), P("data")),
+    (P(), P("data")),
+    (P(None, "data"), P("data")),
+]
+
+
+@each
+@pytest.mark.devices(4)
+@pytest.mark.parametrize("kind", KINDS)
+def test_sharded_rows_give_the_same_values_and_gradients(name, kind, devices):
+    mesh = jax.make_mesh((4,), ("data",), axis_types=(KINDS[kind],), devices=devices)
+    data = np.random.default_rng(2).normal(size=(8, 4)).astype("float32")
+
+    def loss(data, ids):
+        out = ALL[name](data, ids, 6)
+        return jnp.sum(jnp.where(jnp.isfinite(out), jnp.sin(out), 0.0))
+
+    both = jax.jit(lambda d, i: (ALL[name](d, i, 6), jax.grad(loss)(d, i)))
+    wanted = both(data, IDS)
+    with jax.set_mesh(mesh):
+        for data_spec, ids_spec in SPECS:
+            sharded = jax.device_put(data, NamedSharding(mesh, data_spec))
+            ids = jax.device_put(IDS, NamedSharding(mesh, ids_spec))
+            for a, b in zip(both(sharded, ids), wanted, strict=True):
+                np.testing.assert_allclose(a, b, atol=1e-5)
+
+
+@each
+@pytest.mark.devices(4)
+def test_rows_spread_over_devices_reduce_as_on_one(name, mesh):
+    data = np.random.default_rng(2).normal(size=(8, 4)).astype("float32")
+
+    def loss(data, ids, how):
+        out = ALL[name](data, ids, 6, **how)
+        total = jnp.sum(jnp.where(jnp.isfinite(out), jnp.sin(out), 0.0))
+        if how and name in BY_ROW:  # each device has its own rows
+            total = jax.lax.psum(total, "data")
+        return total
+
+    spread = jax.shard_map(
+        lambda data, ids: loss(data, ids, {"axis_name": "data"}),
+        mesh=mesh,
+        in_specs=(P("data"), P("data")),
+        out_specs=P(),
+    )
+    wanted = jax.value_and_grad(lambda data: loss(data, IDS, {}))(jnp.asarray(data))
+    found = jax.jit(jax.value_and_grad(lambda data: spread(data, IDS)))
+    with jax.set_mesh(mesh):
+        lies = NamedSharding(mesh, P("data"))
+        spread = jax.jit(spread, in_shardings=(lies, lies))
+        for a, b in zip(found(jax.device_put(data, lies)), wanted, strict=True):
+            np.testing.assert_allclose(a, b, atol=1e-5)
