@@ -1,7 +1,8 @@
 import pytest
 
 from arrow_jax._iterator import LoaderIterator, Produced
-from arrow_jax._order import Position
+from arrow_jax._ledger import Ledger
+from arrow_jax._step import Position
 
 
 def run(batches, prefetch=0, finish=lambda x: x):
@@ -9,6 +10,7 @@ def run(batches, prefetch=0, finish=lambda x: x):
     return LoaderIterator(
         made,
         at=Position(),
+        ledger=Ledger(),
         prefetch=prefetch,
         finish=finish,
         describe=lambda at: at.row,

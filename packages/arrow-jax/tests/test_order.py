@@ -3,8 +3,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arrow_jax._order import _BLOCK, Order, Position
+from arrow_jax._order import RowOrder
 from arrow_jax._permutation import permute
+from arrow_jax._step import Position
+from arrow_jax._stream import _BLOCK, Sequential, Shuffled
+
+
+def order_of(n, epochs, last, seed):
+    stream = Sequential(n) if seed is None else Shuffled(n, seed)
+    return RowOrder(stream, epochs, last)
 
 
 def run(order, batch_size, at=Position()):  # noqa: B008
@@ -15,25 +22,29 @@ def run(order, batch_size, at=Position()):  # noqa: B008
     return steps
 
 
+def drafts(order, batch_size):
+    return [step.draft for step in run(order, batch_size)]
+
+
 def rows(steps):
-    return [int(r) for s in steps for r in np.asarray(s.rows)[: s.n_real]]
+    return [int(r) for s in steps for r in np.asarray(s.draft.rows)[: s.draft.n_real]]
 
 
 def test_mask_repeats_a_real_row():
-    steps = run(Order(5, 2, "mask", None), 3)
+    steps = drafts(order_of(5, 2, "mask", None), 3)
     assert [list(s.rows) for s in steps] == [[0, 1, 2], [3, 4, 4]] * 2
     assert [s.n_real for s in steps] == [3, 2, 3, 2]
 
 
 def test_keep_gives_a_short_batch():
-    steps = run(Order(5, 1, "keep", None), 3)
+    steps = drafts(order_of(5, 1, "keep", None), 3)
     assert [list(s.rows) for s in steps] == [[0, 1, 2], [3, 4]]
 
 
 def test_drop_lets_epochs_follow_without_a_gap():
-    steps = run(Order(5, 3, "drop", None), 4)
+    steps = drafts(order_of(5, 3, "drop", None), 4)
     assert [list(s.rows) for s in steps] == [[0, 1, 2, 3], [4, 0, 1, 2], [3, 4, 0, 1]]
-    assert [list(s.rows) for s in run(Order(2, 3, "drop", None), 5)] == [
+    assert [list(s.rows) for s in drafts(order_of(2, 3, "drop", None), 5)] == [
         [0, 1, 0, 1, 0]
     ]
 
@@ -46,7 +57,7 @@ def test_drop_lets_epochs_follow_without_a_gap():
     st.sampled_from([None, 3]),
 )
 def test_against_a_plain_list(n, epochs, last, batch_size, seed):
-    order = Order(n, epochs, last, seed)
+    order = order_of(n, epochs, last, seed)
     steps = run(order, batch_size)
     assert len(steps) == order.count(batch_size)
     plain = [
@@ -69,7 +80,7 @@ def test_against_a_plain_list(n, epochs, last, batch_size, seed):
     st.integers(0, 9),
 )
 def test_from_any_position_another_batch_size_has_the_same_rows(n, last, a, b, k):
-    order = Order(n, 2, last, 7)
+    order = order_of(n, 2, last, 7)
     steps = run(order, a)[:k]
     at = steps[-1].after if steps else Position()
     before, after = rows(steps), rows(run(order, b, at))
@@ -81,18 +92,18 @@ def test_from_any_position_another_batch_size_has_the_same_rows(n, last, a, b, k
 
 def test_blocks_of_the_shuffle_join():
     n = 3 * _BLOCK + 5
-    order = Order(n, 1, "keep", 1)
+    order = order_of(n, 1, "keep", 1)
     step = order.step(Position(0, _BLOCK - 2), 2 * _BLOCK)
     wanted = permute(np.arange(_BLOCK - 2, 3 * _BLOCK - 2), n=n, seed=1)
-    np.testing.assert_array_equal(step.rows, wanted)
+    np.testing.assert_array_equal(step.draft.rows, wanted)
 
 
 def test_endless_runs_have_no_count():
-    order = Order(3, None, "drop", 0)
+    order = order_of(3, None, "drop", 0)
     assert order.count(2) is None
     assert order.step(Position(10**9, 2), 2).after == Position(10**9 + 1, 1)
 
 
 @pytest.mark.parametrize("last", ["mask", "drop", "keep"])
 def test_the_end_stays_the_end(last):
-    assert Order(3, 2, last, None).step(Position(2, 0), 1) is None
+    assert order_of(3, 2, last, None).step(Position(2, 0), 1) is None

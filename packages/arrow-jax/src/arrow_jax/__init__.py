@@ -1,5 +1,6 @@
 """Apache Arrow and Parquet to jax.Array: formats, datasets, and a resumable loader."""
 
+from arrow_jax._buckets import Buckets
 from arrow_jax._concatenate import concatenate
 from arrow_jax._containers import Masked, Ragged
 from arrow_jax._dataset import Dataset
@@ -29,10 +30,15 @@ from arrow_jax._features import (
     List,
     Value,
 )
+from arrow_jax._forms import Flat, Pad
 from arrow_jax._ipc import read_ipc
+from arrow_jax._ledger import Stats
 from arrow_jax._load import load_dataset
 from arrow_jax._loader import Loader
+from arrow_jax._mix import Mix, mix
+from arrow_jax._pack import Pack, Packed
 from arrow_jax._parquet import read_parquet
+from arrow_jax._poisson import Poisson
 from arrow_jax._text import read_csv, read_json
 from arrow_jax._write import write_parquet
 
@@ -43,6 +49,7 @@ __all__ = [
     "Array5D",
     "ArrowJaxError",
     "Audio",
+    "Buckets",
     "ClassLabel",
     "Dataset",
     "DatasetDict",
@@ -51,19 +58,27 @@ __all__ = [
     "DeviceError",
     "Dictionary",
     "Features",
+    "Flat",
     "Image",
     "List",
     "Loader",
     "ManifestError",
     "Masked",
+    "Mix",
     "NarrowingError",
     "NullsError",
+    "Pack",
+    "Packed",
+    "Pad",
+    "Poisson",
     "Ragged",
     "ShapeError",
+    "Stats",
     "UnsupportedTypeError",
     "Value",
     "concatenate",
     "load_dataset",
+    "mix",
     "read_csv",
     "read_ipc",
     "read_json",

@@ -157,8 +157,8 @@ class AudioPlan:
             f"float32{list(shape)}"
         )
 
-    def padded(self, rows: Index, capacity: int) -> Any:
-        """Makes a `Ragged` of the samples of some rows; one that is too long raises."""
+    def padded(self, rows: Index, capacity: int, *, truncate: bool = False) -> Any:
+        """Makes a `Ragged` of some rows; one that is too long raises, or is cut."""
         if self._channels == (0,):
             raise ShapeError(
                 f"column {self.name!r}: its sounds differ in their channels. Ask for "
@@ -173,6 +173,8 @@ class AudioPlan:
         shape = (len(samples), capacity, *self._channels)
         values = aligned(shape, np.dtype(np.float32))
         values[...] = 0
+        if truncate:
+            samples = [one[:capacity] for one in samples]
         lengths = np.array([len(one) for one in samples], np.int32)
         for row, one in enumerate(samples):
             if len(one) > capacity:

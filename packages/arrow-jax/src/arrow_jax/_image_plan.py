@@ -189,6 +189,6 @@ class ImagePlan:
             "Image(size=...) sizes"
         )
 
-    def padded(self, rows: Index, capacity: int) -> Any:
+    def padded(self, rows: Index, capacity: int, *, truncate: bool = False) -> Any:
         """Is never asked for: the loader refuses images of several sizes."""
-        raise NotImplementedError(self.name, rows, capacity)
+        raise NotImplementedError(self.name, rows, capacity, truncate)

@@ -1,11 +1,13 @@
 """One run of a loader."""
 
-import time
+import os
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Self
 
-from arrow_jax._order import Position
+from arrow_jax._errors import ArrowJaxError
+from arrow_jax._ledger import Ledger, Stats
 from arrow_jax._prefetch import Prefetcher
+from arrow_jax._step import Position
 
 
 class Produced(NamedTuple):
@@ -27,8 +29,6 @@ class LoaderIterator:
 
     Attributes:
       host_columns: the columns named in `host=`, for the batch given last.
-      wait_seconds: how long the reader has waited for data, in total. Next to the time
-        of the steps it says whether data are the bottleneck.
     """
 
     def __init__(
@@ -39,27 +39,46 @@ class LoaderIterator:
         prefetch: int,
         finish: Callable[[Any], Any],
         describe: Callable[[Position], dict[str, Any]],
+        ledger: Ledger,
     ) -> None:
         self._batches: Any = Prefetcher(batches, prefetch) if prefetch else batches
         self._at = at
         self._finish = finish
         self._describe = describe
+        self._ledger = ledger
+        self._process = os.getpid()
         self.host_columns: dict[str, Any] = {}
-        self.wait_seconds = 0.0
 
     def __iter__(self) -> "LoaderIterator":
         return self
 
     def __next__(self) -> Any:
-        start = time.perf_counter()
-        try:
+        if os.getpid() != self._process:
+            raise ArrowJaxError(
+                f"this run was begun in process {self._process}, and process "
+                f"{os.getpid()} is a fork of it, where its thread does not live. Start "
+                'processes with multiprocessing.get_context("spawn") and make the '
+                "loader there"
+            )
+        with self._ledger.time("wait"):
             produced = next(self._batches)
-        finally:
-            self.wait_seconds += time.perf_counter() - start
         arrays = self._finish(produced.arrays)
         self.host_columns = produced.host
         self._at = produced.after
         return arrays
+
+    @property
+    def wait_seconds(self) -> float:
+        """How long the reader has waited for data, in total."""
+        return self._ledger.waited
+
+    def stats(self) -> Stats:
+        """Says where the time of the run went, and what was copied.
+
+        Returns:
+          Counts up to now; batches made ahead are in them.
+        """
+        return self._ledger.stats()
 
     def state(self) -> dict[str, Any]:
         """Says where the run is, for `loader.resume`.
@@ -67,7 +86,8 @@ class LoaderIterator:
         Batches made ahead do not count, only those that were given.
 
         Returns:
-          A small dict for JSON: seed, epoch, rows given, and a description of the data.
+          A small dict for JSON: the order, epoch, rows given, rows that wait for a
+          batch, and a description of the data.
         """
         return self._describe(self._at)
 

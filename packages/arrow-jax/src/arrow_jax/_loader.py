@@ -6,15 +6,22 @@ from typing import Any, Self
 
 import jax
 
-from arrow_jax._batcher import make_batcher
+from arrow_jax._buckets import Buckets
+from arrow_jax._choose_order import choose_order, sample_order
 from arrow_jax._dataset import Dataset
 from arrow_jax._device import mode
 from arrow_jax._errors import ArrowJaxError
+from arrow_jax._feed import Feed, memory_feed
+from arrow_jax._forms import Form, block_form, read_forms
+from arrow_jax._host_transform import HostTransform
 from arrow_jax._iterator import LoaderIterator, Produced
-from arrow_jax._order import Order, Position
+from arrow_jax._ledger import Ledger
+from arrow_jax._mix import Mix
 from arrow_jax._placement import Placement, shardings_of
+from arrow_jax._poisson import Poisson
 from arrow_jax._rows import check_batch_size
-from arrow_jax._state import make_manifest, make_state, read_state
+from arrow_jax._state import make_state, read_state
+from arrow_jax._step import Order, Position
 
 _LAST = ("mask", "drop", "keep")
 
@@ -28,7 +35,8 @@ class Loader:
     the number of hosts, and a run goes on from a saved state exactly, at no cost.
 
     Args:
-      ds: the rows; of its format, the columns, `nulls` and `device` hold.
+      ds: the rows, or a `mix` of datasets; of the format, the columns, `nulls` and
+        `device` hold.
       batch_size: rows in a batch, over all devices and processes together.
       shuffle: whether each epoch has its own random order.
       seed: of the shuffle.
@@ -37,19 +45,26 @@ class Loader:
         the key "valid", bool[batch]; "drop" lets epochs follow each other without a
         gap, so that a batch may hold rows of two, and drops only what is left at the
         very end; "keep" gives a shorter last batch each epoch.
-      ragged: column -> length, for columns of lists: they become `Ragged`, padded to
-        that length; a longer row raises.
+      ragged: for columns of lists, column -> what becomes of them. A length, or `Pad`,
+        gives a `Ragged` padded to it, and a longer row raises; `Buckets` pads each
+        batch to one of a few lengths; `Pack` puts several rows in one; `Flat` joins
+        them.
+      sampling: `Poisson(rate)` draws every batch by itself, for private training.
       sharding: a Sharding for all columns, or a dict by column.
       prefetch: how many batches are made ahead, by one thread; 0 for none and no
         thread.
       host: columns that stay beside the batch as Python objects or NumPy, for strings:
         `iterator.host_columns`.
+      host_transform: takes a batch as a dict of NumPy arrays, before the devices, and
+        returns one; with several processes, of the rows that this one holds. Shapes
+        and dtypes are those that it gave for a batch of zeros.
       transform: takes a batch and returns one; jitted, runs on the devices, so that
         uint8 travels and float is made there.
 
     Attributes:
       spec: the tree of `jax.ShapeDtypeStruct` that every batch is (with last="keep",
-        every full one).
+        every full one; with `Buckets`, the one of the greatest length).
+      specs: one `spec` for each length of `Buckets`, ascending.
 
     Raises:
       UnsupportedTypeError: if a column is strings or bytes and not in `host`, or has no
@@ -71,49 +86,83 @@ class Loader:
 
     def __init__(
         self,
-        ds: Dataset,
+        ds: Dataset | Mix,
         batch_size: int,
         *,
         shuffle: bool = False,
         seed: int = 0,
         epochs: int | None = 1,
         last: str = "mask",
-        ragged: Mapping[str, int] | None = None,
+        ragged: Mapping[str, Any] | None = None,
+        sampling: Poisson | None = None,
         sharding: Any = None,
         prefetch: int = 2,
         host: Any = (),
+        host_transform: Callable[[Any], Any] | None = None,
         transform: Callable[[Any], Any] | None = None,
     ) -> None:
         _check_options(ds, batch_size, epochs, last, prefetch)
         self._batch_size = batch_size
-        self._seed = seed
         self._prefetch = prefetch
-        self._order = Order(len(ds), epochs, last, self._seed if shuffle else None)
-        if self._order.count(self._batch_size) == 0:
-            raise ArrowJaxError(
-                f'batch_size={batch_size} with last="drop" gives no batch of {len(ds)} '
-                f"rows in {epochs} epoch(s). Use a batch_size of at most "
-                f'{len(ds) * (epochs or 1)}, or last="mask"'
-            )
         self._x64 = bool(jax.config.jax_enable_x64)
         self._default_device = jax.config.jax_default_device
-        self._batcher = make_batcher(
-            ds, ragged=ragged or {}, host=host, masked=last == "mask", x64=self._x64
+        forms = read_forms(ragged or {})
+        self._feed: Feed = memory_feed(
+            ds,
+            shuffle=shuffle,
+            seed=seed,
+            forms=forms,
+            host=host,
+            masked=last == "mask",
+            x64=self._x64,
         )
-        self._manifest = make_manifest(ds.source.table.schema, ds.column_names, ds.rows)
-        if sharding is None and ds.format.kind == "jax":
-            sharding = ds.format.device
-        spec = self._batcher.spec(self._batch_size)
-        self._placement = Placement.of(shardings_of(spec, sharding))
-        self._local = self._placement.local_rows(spec)
-        if last == "keep" and len(ds) % self._batch_size:
-            self._placement.check(self._batcher.spec(len(ds) % self._batch_size))
+        self._order: Order
+        if sampling is None:
+            self._order = choose_order(
+                self._feed.stream, epochs=epochs, last=last, block=self._feed.block
+            )
+        else:
+            _check_sampling(ds, forms, shuffle=shuffle, last=last)
+            self._order = sample_order(
+                sampling, len(ds), epochs=epochs, batch_size=batch_size, seed=seed
+            )
+        if self._order.step(Position(), batch_size) is None:
+            raise ArrowJaxError(
+                f"batch_size={batch_size} with last={last!r} gives no batch of "
+                f"{len(ds)} rows in {epochs} epoch(s). Use a smaller batch_size, more "
+                'epochs, or last="mask"'
+            )
+        self._manifest = self._feed.manifest()
+        self._host_transform = (
+            None if host_transform is None else HostTransform(host_transform)
+        )
         self._transform = None if transform is None else jax.jit(transform)
-        self.spec: Any = self._placement.describe(spec)
-        if self._transform is not None:
-            with mode(x64=self._x64):
-                self.spec = jax.eval_shape(self._transform, self.spec)
+        form = self._feed.block and self._feed.block[0]
+        self._lengths = (form.edges if isinstance(form, Buckets) else None) or (None,)
+        assembled = self._assembled(batch_size, self._lengths[-1])
+        if sharding is None and self._feed.format.kind == "jax":
+            sharding = self._feed.format.device
+        self._placement = Placement.of(shardings_of(assembled, sharding))
+        self._placement.check_flat(assembled, self._feed.flat)
+        if last == "keep" and (short := len(ds) % batch_size):
+            self._placement.check(self._assembled(short, self._lengths[-1]))
+        self.specs: tuple[Any, ...] = tuple(map(self._spec, self._lengths))
+        self.spec: Any = self.specs[-1]
         self._open: weakref.WeakSet[LoaderIterator] = weakref.WeakSet()
+
+    def _assembled(self, batch_size: int, length: int | None) -> dict[str, Any]:
+        """What the host makes, before the devices."""
+        spec = self._feed.spec(batch_size, length)
+        return self._host_transform.spec(spec) if self._host_transform else spec
+
+    def _spec(self, length: int | None) -> Any:
+        spec = self._assembled(self._batch_size, length)
+        self._placement.check(spec)
+        spec = self._placement.describe(spec)
+        if self._transform is None:
+            return spec
+        with mode(x64=self._x64):
+            return jax.eval_shape(self._transform, spec)
 
     def __len__(self) -> int:
         count = self._order.count(self._batch_size)
@@ -152,7 +201,8 @@ class Loader:
           >>> [int(batch["x"][0]) for batch in loader.resume(state)]
           [2, 3, 4]
         """
-        return self._start(read_state(state, self._order, self._seed, self._manifest))
+        at = read_state(state, self._order, self._batch_size, self._manifest)
+        return self._start(at)
 
     def close(self) -> None:
         """Closes every iterator of this loader; their threads end."""
@@ -166,27 +216,40 @@ class Loader:
         self.close()
 
     def _start(self, at: Position) -> "LoaderIterator":
+        ledger = Ledger()
         iterator = LoaderIterator(
-            self._produce(at),
+            self._produce(at, ledger),
             at=at,
             prefetch=self._prefetch,
             finish=self._finish,
             describe=self._describe,
+            ledger=ledger,
         )
         self._open.add(iterator)
         return iterator
 
     def _describe(self, at: Position) -> dict[str, Any]:
-        return make_state(at, self._order, self._seed, self._manifest)
+        return make_state(at, self._order, self._batch_size, self._manifest)
 
-    def _produce(self, at: Position) -> Iterator[Produced]:
+    def _produce(self, at: Position, ledger: Ledger) -> Iterator[Produced]:
+        specs: dict[Any, Any] = {}
         while (step := self._order.step(at, self._batch_size)) is not None:
-            at, n, local = step.after, len(step.rows), self._local
-            if n != self._batch_size:
-                local = self._placement.local_rows(self._batcher.spec(n))
-            batch, host = self._batcher.make(step.rows, step.n_real, local)
-            with mode(x64=self._x64, default_device=self._default_device):
-                arrays = self._placement.put(batch, n, local)
+            draft, at = step
+            shape = draft.size, draft.length
+            if shape not in specs:
+                spec = self._assembled(*shape)
+                specs[shape] = spec, self._placement.local_rows(spec)
+            spec, local = specs[shape]
+            batch, host = self._feed.make(draft, local, ledger)
+            if self._host_transform:
+                n = draft.size if local is None else len(local)
+                batch = self._host_transform.apply(batch, spec, n)
+            with (
+                ledger.time("transfer"),
+                mode(x64=self._x64, default_device=self._default_device),
+            ):
+                arrays = self._placement.put(batch, draft.size, local)
+            ledger.batch()
             yield Produced(arrays, host, at)
 
     def _finish(self, arrays: Any) -> Any:
@@ -200,17 +263,27 @@ class Loader:
 def _check_options(
     ds: Any, batch_size: Any, epochs: Any, last: str, prefetch: Any
 ) -> None:
-    if not isinstance(ds, Dataset):
+    if not isinstance(ds, Dataset | Mix):
         raise ArrowJaxError(
             f"Loader got a {type(ds).__name__}, wanted a Dataset; make one with "
             "Dataset.from_arrow, Dataset.from_dict or read_parquet"
         )
     check_batch_size(batch_size)
-    if not len(ds):
-        raise ArrowJaxError("the dataset has no rows, so there is nothing to load")
     if epochs is not None and (not isinstance(epochs, int) or epochs < 1):
         raise ArrowJaxError(f"epochs={epochs!r}: wanted at least 1, or None for ever")
     if last not in _LAST:
         raise ArrowJaxError(f'last={last!r}: wanted "mask", "drop" or "keep"')
     if not isinstance(prefetch, int) or prefetch < 0:
         raise ArrowJaxError(f"prefetch={prefetch!r}: wanted 0 or more")
+
+
+def _check_sampling(
+    ds: Any, forms: Mapping[str, Form], *, shuffle: bool, last: str
+) -> None:
+    if isinstance(ds, Mix):
+        raise ArrowJaxError("sampling= is for one dataset, not for a mix")
+    if shuffle or last != "mask" or block_form(forms)[0] is not None:
+        raise ArrowJaxError(
+            "sampling= draws every batch by itself: it goes with shuffle=False, "
+            'last="mask" and ragged= of lengths or Flat'
+        )

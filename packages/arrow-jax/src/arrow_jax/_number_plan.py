@@ -27,10 +27,11 @@ from arrow_jax._nodes import (
     aligned,
     as_lists,
     compact,
-    expand,
 )
 from arrow_jax._plan import Options, row_spec
+from arrow_jax._ragged import cut, flatten, pack, pad
 from arrow_jax._source import Source
+from arrow_jax._step import Layout
 
 
 @dataclass(frozen=True)
@@ -195,7 +196,7 @@ class NumberPlan:
             )
         coarser = (
             f', ask for two int32: ds.cast_column({self.name!r}, Days("ms"))'
-            if self.unit
+            if self.unit and self._is_of_scalars
             else ", cast the column"
         )
         return (
@@ -203,6 +204,12 @@ class NumberPlan:
             f' (jax.config.update("jax_enable_x64", True)){coarser}, or use '
             'with_format("numpy")'
         )
+
+    @property
+    def _is_of_scalars(self) -> bool:
+        node = self.column.chunks[0]
+        plain = isinstance(node, Tensor) and node.values.ndim == 1
+        return plain and len(self.path) == 1
 
     def batch(self, rows: Index) -> Any:
         """Makes NumPy of some rows."""
@@ -248,31 +255,60 @@ class NumberPlan:
             values[np.broadcast_to(hidden, values.shape)] = self._fill
         return values
 
-    def padded(self, rows: Index, capacity: int) -> Any:
-        """Makes a `Ragged` of some rows; one that is too long raises."""
-        node = self._as_lists(self.column.gather(rows))
+    def lengths(self, rows: Index) -> np.ndarray:
+        """Finds how long the lists of some rows are; null rows have length 0."""
+        found = [self._as_lists(chunk).lengths for chunk in self.column.chunks]
+        lengths = np.concatenate(found)
+        return (
+            lengths[rows.start : rows.stop]
+            if isinstance(rows, range)
+            else lengths[rows]
+        )
+
+    def padded(self, rows: Index, capacity: int, *, truncate: bool = False) -> Any:
+        """Makes a `Ragged` of some rows; one that is too long raises, or is cut."""
+        node = self._lists(rows)
+        if truncate:
+            node = cut(node, capacity)
         long = np.flatnonzero(node.lengths > capacity)
         if len(long):
             raise ShapeError(
                 f"column {self.name!r}, {self.source.words(int(rows[long[0]]))}: has "
                 f"{node.lengths[long[0]]} elements, ragged={{{self.name!r}: "
                 f"{capacity}}} holds {capacity}. Give a greater length, or cut the "
-                "rows with ds.map before"
+                f"rows: ragged={{{self.name!r}: Pad({capacity}, truncate=True)}}"
             )
-        node = compact(node)
-        into = expand(np.arange(len(node)) * capacity, node.lengths)
+        return self._ragged(pad(node, capacity, self._child), node)
 
-        def spread(flat: Any) -> np.ndarray:
-            out = aligned((len(node) * capacity, *flat.shape[1:]), flat.dtype)
-            out[...] = 0
-            out[into] = flat
-            return out.reshape(len(node), capacity, *flat.shape[1:])
+    def flat(self, rows: Index, capacity: int) -> Any:
+        """Makes a `Ragged` of some rows joined end to end; too many elements raise."""
+        node = self._lists(rows)
+        total = int(node.lengths.sum())
+        if total > capacity:
+            raise ShapeError(
+                f"column {self.name!r}: the batch that begins with "
+                f"{self.source.words(int(rows[0]))} has {total} elements, "
+                f"ragged={{{self.name!r}: Flat({capacity})}} holds {capacity}. Give a "
+                "greater capacity"
+            )
+        return self._ragged(flatten(node, capacity, self._child), node)
 
-        flat = self._render(node.child, top=False)
-        values = _map_arrays(flat, spread)
-        ragged = Ragged(values, node.lengths.astype(np.int32))
+    def packed(
+        self, rows: Index, layout: Layout, *, n_bins: int, capacity: int
+    ) -> np.ndarray | Masked:
+        """Makes the values of packed rows; `rows` has one a piece of the layout."""
+        node = self._lists(rows)
+        return pack(node, layout, n_bins=n_bins, capacity=capacity, render=self._child)
+
+    def _child(self, node: Node) -> Any:
+        return self._render(node, top=False)
+
+    def _ragged(self, ragged: Ragged, node: Lists) -> Any:
         masked = self.options.nulls == "mask"
         return self._mask(ragged, node, top=True) if masked else ragged
+
+    def _lists(self, rows: Index) -> Lists:
+        return self._as_lists(self.column.gather(rows))
 
     def _as_lists(self, node: Node) -> Lists:
         if isinstance(node, Tensor) and node.values.ndim > 1:

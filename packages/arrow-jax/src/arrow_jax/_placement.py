@@ -128,6 +128,26 @@ class Placement:
             for leaf, sharding in _pairs(spec[name], self.shardings[name]):
                 check_shape(name, leaf.shape, sharding)
 
+    def check_flat(self, spec: Mapping[str, Any], names: list[str]) -> None:
+        """Raises if values without a batch axis would be cut.
+
+        Args:
+          spec: of the batch.
+          names: the columns that are joined end to end.
+
+        Raises:
+          ShapeError: names the column.
+        """
+        for name in names if self.shardings else ():
+            for leaf, sharding in _pairs(spec[name], self.shardings[name]):
+                whole = sharding.shard_shape(leaf.shape) == leaf.shape
+                if self.by_shard or not whole:
+                    raise ShapeError(
+                        f"column {name!r}: Flat joins the rows of a batch, which can't "
+                        f"be shared by {sharding}. Pad the rows to a length, or "
+                        "replicate the column on the devices of one process"
+                    )
+
     def describe(self, spec: Mapping[str, Any]) -> Any:
         """Adds the shardings to a spec.
 

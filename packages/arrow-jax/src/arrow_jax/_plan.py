@@ -59,8 +59,8 @@ class Plan(Protocol):
         """Makes NumPy of some rows: [n, ...], or a list of n arrays if ragged."""
         ...
 
-    def padded(self, rows: Index, capacity: int) -> Any:
-        """Makes a `Ragged` of some rows; raises if one is longer than `capacity`."""
+    def padded(self, rows: Index, capacity: int, *, truncate: bool = False) -> Any:
+        """Makes a `Ragged` of some rows; one that is too long raises, or is cut."""
         ...
 
 

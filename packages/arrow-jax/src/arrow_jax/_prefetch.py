@@ -4,6 +4,7 @@ The thread holds the channel, not the reader. When the reader is closed, exhaust
 garbage collected, the channel is stopped and the thread ends with the item at hand.
 """
 
+import os
 import threading
 import weakref
 from collections import deque
@@ -75,7 +76,9 @@ def _fill(make: Iterator[Any], channel: _Channel) -> None:
     channel.finish(error)
 
 
-def _stop(channel: _Channel, thread: threading.Thread) -> None:
+def _stop(channel: _Channel, thread: threading.Thread, process: int) -> None:
+    if os.getpid() != process:
+        return  # in a fork the thread is gone, and may have held the channel's lock
     channel.stop()
     if thread is not threading.current_thread():
         thread.join(_PATIENCE)
@@ -95,7 +98,9 @@ class Prefetcher:
             target=_fill, args=(make, self._channel), name="arrow-jax", daemon=True
         )
         self._thread.start()
-        self._finalize = weakref.finalize(self, _stop, self._channel, self._thread)
+        self._finalize = weakref.finalize(
+            self, _stop, self._channel, self._thread, os.getpid()
+        )
 
     def __iter__(self) -> "Prefetcher":
         return self
@@ -110,6 +115,7 @@ class Prefetcher:
 
     def close(self) -> None:
         """Stops the thread and waits for it."""
-        self._finalize.detach()
-        self._channel.stop()
-        self._thread.join()
+        found = self._finalize.detach()
+        if found is None or os.getpid() == found[2][2]:
+            self._channel.stop()
+            self._thread.join()

@@ -5,21 +5,31 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from arrow_jax._chunks import Index
 from arrow_jax._errors import ManifestError
-from arrow_jax._order import Order, Position
+from arrow_jax._source import Source
+from arrow_jax._step import Order, Position
 
-_VERSION = 1
-_KEYS = ("version", "seed", "shuffle", "last", "epoch", "row", "manifest")
+_VERSION = 2
+_KEYS = (
+    "version",
+    "order",
+    "epoch",
+    "row",
+    "offset",
+    "pending",
+    "batch_size",
+    "manifest",
+)
+_MOST_FILES = 16  # listed by name in a state; more are told apart by a checksum
 
 
-def make_manifest(schema: pa.Schema, names: list[str], rows: Index) -> dict[str, Any]:
+def make_manifest(source: Source, names: list[str], rows: Index) -> dict[str, Any]:
     """Describes the data of a run.
 
     Args:
-      schema: of the source.
+      source: of the rows.
       names: of the columns in use.
       rows: of the source.
 
@@ -30,19 +40,43 @@ def make_manifest(schema: pa.Schema, names: list[str], rows: Index) -> dict[str,
         view = f"{rows.start}:{rows.stop}"
     else:
         view = f"crc32 {zlib.crc32(np.ascontiguousarray(rows)):08x}"
+    schema = source.table.schema
     columns = {name: str(schema.field(name).type) for name in names}
-    return {"rows": len(rows), "columns": columns, "view": view}
+    firsts = [first for first, _ in source.origins]
+    sizes = np.diff(firsts, append=len(source)).tolist()
+    words = [words.removeprefix(" of ") for _, words in source.origins]
+    return {
+        "rows": len(rows),
+        "columns": columns,
+        "view": view,
+        "files": describe_files(dict(zip(words, sizes, strict=True))),
+    }
+
+
+def describe_files(sizes: Mapping[str, int]) -> Any:
+    """Describes the files that rows come from.
+
+    Args:
+      sizes: name -> rows, in order.
+
+    Returns:
+      For JSON: the pairs if they are few, else their number and checksum.
+    """
+    pairs = [[name, n] for name, n in sizes.items()]
+    if len(pairs) <= _MOST_FILES:
+        return pairs
+    return [len(pairs), f"crc32 {zlib.crc32(repr(pairs).encode()):08x}"]
 
 
 def make_state(
-    at: Position, order: Order, seed: int, manifest: dict[str, Any]
+    at: Position, order: Order, batch_size: int, manifest: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Makes the state of a run.
 
     Args:
       at: behind the last batch that was given.
       order: of the run.
-      seed: of the loader.
+      batch_size: of the loader.
       manifest: of the data.
 
     Returns:
@@ -50,24 +84,25 @@ def make_state(
     """
     return {
         "version": _VERSION,
-        "seed": seed,
-        "shuffle": order.seed is not None,
-        "last": order.last,
+        "order": order.describe(),
         "epoch": at.epoch,
         "row": at.row,
-        "manifest": manifest,
+        "offset": at.offset,
+        "pending": list(at.pending),
+        "batch_size": batch_size,
+        "manifest": dict(manifest),
     }
 
 
 def read_state(
-    state: Mapping[str, Any], order: Order, seed: int, manifest: dict[str, Any]
+    state: Any, order: Order, batch_size: int, manifest: Mapping[str, Any]
 ) -> Position:
     """Checks a state and finds where to go on.
 
     Args:
       state: from `make_state`, also by way of JSON.
       order: of the loader that goes on.
-      seed: of the loader.
+      batch_size: of the loader.
       manifest: of its data.
 
     Returns:
@@ -76,6 +111,11 @@ def read_state(
     Raises:
       ManifestError: if the state is none, or is that of other data or another order.
     """
+    if not isinstance(state, Mapping):
+        raise ManifestError(
+            f"the state is a {type(state).__name__}: give what iterator.state() "
+            "returned"
+        )
     for key in _KEYS:
         if key not in state:
             raise ManifestError(
@@ -85,35 +125,62 @@ def read_state(
         raise ManifestError(
             f"the state has version {state['version']}, this release reads {_VERSION}"
         )
-    _check_order(state, order, seed)
+    _check_order(state["order"], order.describe())
     _check_manifest(state["manifest"], manifest)
-    at = Position(state["epoch"], state["row"])
-    if not (0 <= at.row < order.n and at.epoch >= 0):
+    at = _position(state)
+    if at is None or not order.holds(at) or max(at.pending, default=0) >= _rows(state):
         raise ManifestError(
-            f"the state is at row {at.row} of epoch {at.epoch}, the data have "
-            f"{order.n} rows: it was changed by hand"
+            f"the state is at row {state['row']} of epoch {state['epoch']}, offset "
+            f"{state['offset']}, which these {_rows(state)} rows don't have: it was "
+            "changed by hand"
         )
-    return at
+    return order.moved(at, state["batch_size"], batch_size)
 
 
-def _check_order(state: Mapping[str, Any], order: Order, seed: int) -> None:
-    here = make_state(Position(), order, seed, {})
-    keys = (
-        ("shuffle", "last", "seed") if order.seed is not None else ("shuffle", "last")
-    )
-    for key in keys:
-        if state[key] != here[key]:
-            raise ManifestError(
-                f"the state was saved with {key}={state[key]!r}, this loader has "
-                f"{key}={here[key]!r}, which is another order of rows. Make it with "
-                f"Loader(..., {key}={state[key]!r})"
-            )
+def _rows(state: Mapping[str, Any]) -> int:
+    return state["manifest"]["rows"]
+
+
+def _position(state: Mapping[str, Any]) -> Position | None:
+    numbers = [state["epoch"], state["row"], state["offset"], state["batch_size"]]
+    pending = state["pending"]
+    if not isinstance(pending, list | tuple):
+        return None
+    if not all(type(n) is int for n in [*numbers, *pending]) or numbers[3] < 1:
+        return None
+    epoch, row, offset, _ = numbers
+    return Position(epoch, row, offset, tuple(pending))
+
+
+def _check_order(saved: Any, here: Mapping[str, Any]) -> None:
+    saved = saved if isinstance(saved, Mapping) else {}
+    differing = {
+        key: (saved.get(key), here.get(key))
+        for key in {**here, **saved}
+        if saved.get(key) != here.get(key)
+    }
+    if differing:
+        then = [f"{key}={a!r}" for key, (a, _) in differing.items() if a is not None]
+        now = [f"{key}={b!r}" for key, (_, b) in differing.items() if b is not None]
+        simple = then and differing.keys() <= {"shuffle", "seed", "last"}
+        way = f"Loader(..., {', '.join(then)})" if simple else "the same options"
+        raise ManifestError(
+            f"the state was saved with {', '.join(then) or 'other options'}, this "
+            f"loader has {', '.join(now) or 'none of these'}, which is another order of"
+            f" rows. Make it with {way}"
+        )
 
 
 def _check_manifest(saved: Mapping[str, Any], here: Mapping[str, Any]) -> None:
     if saved == here:
         return
     ways_out = "Resume on the data that the state was saved with, or start afresh"
+    files = saved.get("files") or []
+    if files != here["files"] and max(len(files), len(here["files"])) > 1:
+        raise ManifestError(
+            f"the state was saved on the files {_said(files)}, the data "
+            f"are now {_said(here['files'])} (name and rows of each). {ways_out}"
+        )
     if saved["rows"] != here["rows"]:
         raise ManifestError(
             f"the state was saved on {saved['rows']} rows, the data now have "
@@ -134,3 +201,9 @@ def _check_manifest(saved: Mapping[str, Any], here: Mapping[str, Any]) -> None:
         f"the rows selected are not those of the state ({saved['view']} then, "
         f"{here['view']} now). {ways_out}"
     )
+
+
+def _said(files: Any) -> str:
+    if not all(isinstance(file, list) for file in files):
+        return str(files)
+    return ", ".join(f"{name or 'in memory'} ({n})" for name, n in files)

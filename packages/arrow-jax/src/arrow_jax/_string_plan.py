@@ -30,6 +30,6 @@ class StringPlan:
         """Makes a list of Python objects."""
         return self.column.gather(rows).to_pylist()
 
-    def padded(self, rows: Index, capacity: int) -> Any:
+    def padded(self, rows: Index, capacity: int, *, truncate: bool = False) -> Any:
         """Is never asked for: the loader refuses Python objects."""
-        raise NotImplementedError(self.name, rows, capacity)
+        raise NotImplementedError(self.name, rows, capacity, truncate)

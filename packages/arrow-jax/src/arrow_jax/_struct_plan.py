@@ -40,9 +40,11 @@ class StructPlan:
         """Makes a dict of columns."""
         return {field: plan.batch(rows) for field, plan in self.plans.items()}
 
-    def padded(self, rows: Index, capacity: int) -> Any:
+    def padded(self, rows: Index, capacity: int, *, truncate: bool = False) -> Any:
         """Pads the ragged fields."""
         return {
-            field: plan.padded(rows, capacity) if plan.is_ragged else plan.batch(rows)
+            field: plan.padded(rows, capacity, truncate=truncate)
+            if plan.is_ragged
+            else plan.batch(rows)
             for field, plan in self.plans.items()
         }

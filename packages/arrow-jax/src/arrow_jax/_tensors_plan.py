@@ -145,9 +145,9 @@ class TensorsPlan:
             for row, shape in zip(rows, sizes.tolist(), strict=True)
         ]
 
-    def padded(self, rows: Index, capacity: int) -> Any:
+    def padded(self, rows: Index, capacity: int, *, truncate: bool = False) -> Any:
         """Is refused: there is more than one axis to pad."""
-        del rows, capacity
+        del rows, capacity, truncate
         raise ShapeError(
             f"column {self.name!r} holds tensors of different shapes, which ragged= "
             "can't pad. Make them one shape before, with ds.map"

@@ -1,0 +1,154 @@
+"""What a loader reads from: rows in memory, a mix of them, or files.
+
+The loader itself only knows rows by number; a feed makes batches of them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from arrow_jax._batcher import Batcher, make_batcher
+from arrow_jax._buckets import Buckets
+from arrow_jax._dataset import Dataset
+from arrow_jax._errors import ArrowJaxError
+from arrow_jax._format import Format
+from arrow_jax._forms import Form, block_form, fitted, lengths_of
+from arrow_jax._ledger import Ledger
+from arrow_jax._mix import Mix, MixStream
+from arrow_jax._pack import Pack
+from arrow_jax._state import make_manifest
+from arrow_jax._step import Draft
+from arrow_jax._stream import Sequential, Shuffled, Stream
+
+
+class Feed(Protocol):
+    """Where batches come from."""
+
+    @property
+    def stream(self) -> Stream:
+        """The order of the rows."""
+        ...
+
+    @property
+    def format(self) -> Format:
+        """Of the dataset."""
+        ...
+
+    @property
+    def block(self) -> tuple[Buckets | Pack, np.ndarray] | None:
+        """The form that decides which rows are in a batch, and all rows' lengths."""
+        ...
+
+    @property
+    def flat(self) -> list[str]:
+        """The columns whose values have no batch axis."""
+        ...
+
+    def make(
+        self, draft: Draft, local: np.ndarray | None, ledger: Ledger
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Makes the columns for the devices, and those that stay."""
+        ...
+
+    def spec(self, batch_size: int, length: int | None = None) -> dict[str, Any]:
+        """Finds what a batch is, without reading a row."""
+        ...
+
+    def manifest(self) -> dict[str, Any]:
+        """Describes the data."""
+        ...
+
+
+@dataclass(frozen=True)
+class MemoryFeed:
+    """Rows of a dataset, or of a mix.
+
+    Attributes:
+      ds: the rows.
+      stream: their order.
+      batcher: makes the batches.
+      block: see `Feed`.
+    """
+
+    ds: Dataset
+    stream: Stream
+    batcher: Batcher
+    block: tuple[Buckets | Pack, np.ndarray] | None
+
+    @property
+    def format(self) -> Format:
+        """Of the dataset."""
+        return self.ds.format
+
+    @property
+    def flat(self) -> list[str]:
+        """The columns whose values have no batch axis."""
+        return self.batcher.flat
+
+    def make(
+        self, draft: Draft, local: np.ndarray | None, ledger: Ledger
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Makes the columns for the devices, and those that stay."""
+        return self.batcher.make(draft, local, ledger)
+
+    def spec(self, batch_size: int, length: int | None = None) -> dict[str, Any]:
+        """Finds what a batch is, without reading a row."""
+        return self.batcher.spec(batch_size, length)
+
+    def manifest(self) -> dict[str, Any]:
+        """Describes the data."""
+        return make_manifest(self.ds.source, self.ds.column_names, self.ds.rows)
+
+
+def memory_feed(
+    data: Dataset | Mix,
+    *,
+    shuffle: bool,
+    seed: int,
+    forms: Mapping[str, Form],
+    host: Any,
+    masked: bool,
+    x64: bool,
+) -> MemoryFeed:
+    """Opens rows in memory.
+
+    Args:
+      data: a dataset or a mix.
+      shuffle: whether each epoch has its own order.
+      seed: of the shuffle.
+      forms: column -> form.
+      host: columns that stay.
+      masked: whether batches get the key "valid".
+      x64: whether 64-bit columns stay.
+
+    Returns:
+      The feed.
+
+    Raises:
+      ArrowJaxError: and its kinds, as `Loader` says.
+    """
+    ds = data.ds if isinstance(data, Mix) else data
+    if not len(ds):
+        raise ArrowJaxError("the dataset has no rows, so there is nothing to load")
+    form, names = block_form(forms)
+    batcher = make_batcher(ds, forms=forms, host=host, masked=masked, x64=x64)
+    block = None
+    if form is not None:
+        lengths = lengths_of(batcher.plans, names, form, ds.rows)
+        form = fitted(
+            form, names[0], lengths, lambda row: ds.source.words(int(ds.rows[row]))
+        )
+        settled = {**forms, **dict.fromkeys(names, form)}
+        batcher = Batcher(
+            batcher.view, batcher.plans, batcher.host, settled, batcher.masked
+        )
+        block = form, lengths
+    return MemoryFeed(ds, _stream(data, seed if shuffle else None), batcher, block)
+
+
+def _stream(data: Dataset | Mix, seed: int | None) -> Stream:
+    if isinstance(data, Mix):
+        return MixStream(data.n, data.starts, data.weights, data.seed, seed)
+    return Sequential(len(data)) if seed is None else Shuffled(len(data), seed)

@@ -1,0 +1,97 @@
+"""A function of the user's between the assembled batch and the devices."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax
+import numpy as np
+
+from arrow_jax._errors import ArrowJaxError, ShapeError
+
+
+class HostTransform:
+    """Applies a function to NumPy batches and holds it to one spec.
+
+    The spec is found by a trial on zeros, so it is known before the first read.
+
+    Args:
+      function: takes the dict of a batch in NumPy and returns one.
+    """
+
+    def __init__(self, function: Callable[[dict[str, Any]], Any]) -> None:
+        self._function = function
+
+    def spec(self, spec: Mapping[str, Any]) -> dict[str, Any]:
+        """Finds what the function makes of a batch.
+
+        Args:
+          spec: of the batch.
+
+        Returns:
+          The spec of the result.
+
+        Raises:
+          ArrowJaxError: if the result is no dict of arrays.
+          ShapeError: if an array has another number of rows.
+        """
+        zeros = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), dict(spec))
+        n = jax.tree.leaves(spec)[0].shape[0]
+        made = self._function(zeros)
+        if not isinstance(made, dict):
+            raise ArrowJaxError(
+                f"host_transform returned a {type(made).__name__}, wanted a dict of "
+                "NumPy arrays"
+            )
+        for path, leaf in jax.tree_util.tree_leaves_with_path(made):
+            where = jax.tree_util.keystr(path)
+            if not isinstance(leaf, np.ndarray):
+                raise ArrowJaxError(
+                    f"host_transform returned a {type(leaf).__name__} at {where}, "
+                    "wanted a NumPy array. Use transform= for what runs on the devices"
+                )
+            if leaf.ndim < 1 or leaf.shape[0] != n:
+                raise ShapeError(
+                    f"host_transform returned {list(leaf.shape)} at {where} for a "
+                    f"batch of {n} rows: the first axis is that of rows"
+                )
+        return {
+            name: jax.tree.map(
+                lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), column
+            )
+            for name, column in made.items()
+        }
+
+    def apply(
+        self, batch: dict[str, Any], spec: Mapping[str, Any], n: int
+    ) -> dict[str, Any]:
+        """Applies the function.
+
+        Args:
+          batch: in NumPy.
+          spec: of the result, from `spec`.
+          n: rows in this batch, or in this process's part of it.
+
+        Returns:
+          What the function returned.
+
+        Raises:
+          ShapeError: if it is not what the trial gave.
+        """
+        made = self._function(batch)
+        wanted = jax.tree.map(lambda s: (n, *s.shape[1:], s.dtype), dict(spec))
+        found = jax.tree.map(lambda a: (*np.shape(a), a.dtype), made)
+        if found != wanted:
+            raise ShapeError(
+                f"host_transform returned {_said(made)}, but for a batch of zeros it "
+                f"returned {_said(dict(spec))} (rows apart). Its shapes and dtypes may "
+                "not depend on the values"
+            )
+        return made
+
+
+def _said(tree: Any) -> str:
+    leaves = jax.tree_util.tree_leaves_with_path(tree)
+    return ", ".join(
+        f"{jax.tree_util.keystr(path)} {leaf.dtype}{list(leaf.shape)}"
+        for path, leaf in leaves
+    )

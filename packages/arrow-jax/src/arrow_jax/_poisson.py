@@ -1,0 +1,127 @@
+"""Poisson sampling: each row is in each batch with the same probability."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from arrow_jax._errors import ArrowJaxError
+from arrow_jax._permutation import mix, round_keys
+from arrow_jax._step import Draft, Position, Step
+
+_BLOCK = 1 << 20  # rows decided at once, which bounds memory
+
+
+@dataclass(frozen=True)
+class Poisson:
+    """Draws every batch anew, each row by itself with probability `rate`.
+
+    Differentially private training needs it: what is known about the loss of privacy
+    (amplification by sampling) holds for such batches and not for shuffled ones. The
+    size of a batch is random, so it is padded to the loader's `batch_size` and has the
+    key "valid"; a row may come twice in an epoch, or not at all. An epoch is 1 / rate
+    batches. A step looks at all rows, some 20 ns each.
+
+    The draws are a hash of seed, step and row: the same on every host and after
+    resuming. They are not cryptographically strong.
+
+    Args:
+      rate: the probability, in (0, 1].
+      capacity: the same as the loader's `batch_size`, if it is to be checked.
+
+    Raises:
+      ArrowJaxError: if the rate is no probability.
+
+    References:
+      Martin Abadi et al., "Deep Learning with Differential Privacy", 2016.
+
+    Example:
+      >>> from arrow_jax import Dataset, Loader
+      >>> ds = Dataset.from_dict({"x": list(range(100))})
+      >>> loader = Loader(ds, 32, sampling=Poisson(rate=0.1))
+      >>> len(loader), [int(batch["valid"].sum()) for batch in loader][:4]
+      (10, [12, 10, 11, 4])
+    """
+
+    rate: float
+    capacity: int | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 < self.rate <= 1:
+            raise ArrowJaxError(f"Poisson(rate={self.rate}): wanted one in (0, 1]")
+
+
+@dataclass(frozen=True)
+class PoissonOrder:
+    """Every batch is drawn by itself.
+
+    Attributes:
+      n: rows of the dataset.
+      epochs: how many times 1 / rate batches, or None for ever.
+      rate: of a row in a batch.
+      seed: of the draws.
+    """
+
+    n: int
+    epochs: int | None
+    rate: float
+    seed: int
+
+    @property
+    def _steps(self) -> int:
+        return max(round(1 / self.rate), 1)
+
+    def count(self, batch_size: int) -> int | None:
+        """Counts the batches of the run; None if it never ends."""
+        del batch_size
+        return None if self.epochs is None else self.epochs * self._steps
+
+    def drawn(self, at: Position) -> np.ndarray:
+        """Draws the rows of a batch.
+
+        Args:
+          at: its position; `row` is its number in the epoch.
+
+        Returns:
+          int64[k], ascending.
+        """
+        key = round_keys(self.seed, at.epoch)[0] ^ mix(np.array([at.row], np.uint64))
+        limit = np.uint64(min(int(self.rate * 2**64), 2**64 - 1))
+        found = []
+        for first in range(0, self.n, _BLOCK):
+            rows = np.arange(first, min(first + _BLOCK, self.n), dtype=np.uint64)
+            hashed = mix(mix(rows ^ key) + key)
+            found.append(np.flatnonzero(hashed <= limit) + first)
+        return np.concatenate(found)
+
+    def step(self, at: Position, batch_size: int) -> Step | None:
+        """Finds the batch at a position; None at the end of the run."""
+        if at.epoch == self.epochs:
+            return None
+        rows = self.drawn(at)
+        if len(rows) > batch_size:
+            raise ArrowJaxError(
+                f"batch {at.row} of epoch {at.epoch} drew {len(rows)} rows at rate "
+                f"{self.rate}, batch_size={batch_size} holds fewer. Dropping rows "
+                "would break the privacy of sampling: use a greater batch_size; "
+                f"{self.rate * self.n + 6 * (self.rate * self.n) ** 0.5:.0f} is enough "
+                "for a thousand million batches"
+            )
+        padded = np.zeros(batch_size, np.int64)
+        padded[: len(rows)] = rows
+        last = at.row + 1 == self._steps
+        after = Position(at.epoch + 1) if last else Position(at.epoch, at.row + 1)
+        return Step(Draft(padded, len(rows), batch_size), after)
+
+    def moved(self, at: Position, old: int, new: int) -> Position:
+        """Finds the same position for another batch size."""
+        del old, new
+        return at
+
+    def describe(self) -> dict[str, Any]:
+        """Says in JSON what the order depends on, batch size apart."""
+        return {"poisson": self.rate, "seed": self.seed}
+
+    def holds(self, at: Position) -> bool:
+        """Whether there is such a position."""
+        return 0 <= at.row < self._steps and at.epoch >= 0 and not at[2] and not at[3]

@@ -1,0 +1,117 @@
+"""The contract of an order: which rows are in which batch.
+
+An order says everything about a batch from the position where it starts, so resuming
+costs nothing, the same on every host. Files named `*_order` are the kinds there are.
+"""
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from arrow_jax._chunks import Index
+
+
+class Position(NamedTuple):
+    """A place between two batches.
+
+    Attributes:
+      epoch: whose rows come next.
+      row: how many rows of it have been taken.
+      offset: how many batches of the block that starts there have been given, or
+        elements of the row that starts there.
+      pending: rows taken earlier that no batch has held yet.
+    """
+
+    epoch: int = 0
+    row: int = 0
+    offset: int = 0
+    pending: tuple[int, ...] = ()
+
+
+class Layout(NamedTuple):
+    """Where pieces of rows lie in packed ones.
+
+    Attributes:
+      bins: int64[k], the packed row of each piece, in ascending order.
+      at: int64[k], where it begins there.
+      starts: int64[k], the element of its own row with which it begins.
+      lengths: int64[k], how many elements it has, at least one.
+    """
+
+    bins: np.ndarray
+    at: np.ndarray
+    starts: np.ndarray
+    lengths: np.ndarray
+
+
+class Draft(NamedTuple):
+    """What a batch holds.
+
+    Attributes:
+      rows: positions in the dataset, padding included; with a layout, one a piece.
+      n_real: how many rows of the batch are no padding; they come first.
+      size: rows of the batch.
+      length: that ragged columns are padded to, where batches differ in it.
+      layout: of packed rows.
+    """
+
+    rows: Index
+    n_real: int
+    size: int
+    length: int | None = None
+    layout: Layout | None = None
+
+
+class Step(NamedTuple):
+    """One batch and what follows it.
+
+    Attributes:
+      draft: what the batch holds.
+      after: the position behind it.
+    """
+
+    draft: Draft
+    after: Position
+
+
+class Order(Protocol):
+    """How a loader goes through a dataset."""
+
+    def count(self, batch_size: int) -> int | None:
+        """Counts the batches of the run; None if it never ends."""
+        ...
+
+    def step(self, at: Position, batch_size: int) -> Step | None:
+        """Finds the batch at a position; None at the end of the run."""
+        ...
+
+    def moved(self, at: Position, old: int, new: int) -> Position:
+        """Finds the same position for another batch size."""
+        ...
+
+    def describe(self) -> dict[str, Any]:
+        """Says in JSON what the order depends on, batch size apart."""
+        ...
+
+    def holds(self, at: Position) -> bool:
+        """Whether there is such a position."""
+        ...
+
+
+def filled(draft: Draft, batch_size: int) -> Draft:
+    """Pads a batch by repeating its last row.
+
+    Args:
+      draft: of a batch with at least one row, without a layout.
+      batch_size: rows wanted.
+
+    Returns:
+      The padded batch.
+    """
+    if draft.size == batch_size:
+        return draft
+    if draft.layout is None:
+        real = np.asarray(draft.rows, np.int64)
+        more = np.full(batch_size - draft.size, real[-1])
+        draft = draft._replace(rows=np.concatenate([real, more]))
+    return draft._replace(size=batch_size)
