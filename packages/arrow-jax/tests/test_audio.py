@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sounds import encoded, tone
 
-from arrow_jax import ArrowJaxError, Audio, Dataset, Features, ShapeError
+from arrow_jax import ArrowJaxError, Audio, Dataset, DecodeError, Features, ShapeError
 from arrow_jax._audio import decode_sound, sound_of
 
 
@@ -73,3 +73,10 @@ def test_what_is_no_sound_says_so(tmp_path):
         Audio(sampling_rate=0)
     with pytest.raises(ArrowJaxError, match="such as 16000, and at most 1,000,000"):
         Audio(sampling_rate=10**9)
+
+
+def test_what_is_no_sound_is_said_without_objects():
+    ds = Dataset.from_dict({"x": [b"nope"]}, {"x": Audio()})
+    with pytest.raises(DecodeError, match="column 'x', row 0: ") as caught:
+        ds[0]
+    assert "object at" not in str(caught.value)

@@ -89,3 +89,15 @@ def test_options_left_alone_are_not_shown():
     assert repr(Image()) == "Image()"
     assert repr(Image(mode="RGB", size=(2, 3))) == "Image(mode='RGB', size=(2, 3))"
     assert repr(Audio(sampling_rate=8000)) == "Audio(sampling_rate=8000)"
+
+
+def test_labels_by_their_number():
+    assert ClassLabel(num_classes=3) == ClassLabel(["0", "1", "2"])
+    assert ClassLabel(["a"], num_classes=1).num_classes == 1
+    for wrong in (
+        lambda: ClassLabel(10),
+        lambda: ClassLabel("abc"),
+        lambda: ClassLabel(["a"], num_classes=2),
+    ):
+        with pytest.raises(ArrowJaxError, match=r"ClassLabel\(.*or num_classes= alone"):
+            wrong()

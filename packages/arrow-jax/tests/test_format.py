@@ -10,6 +10,7 @@ from arrow_jax import (
     ArrowJaxError,
     ClassLabel,
     Dataset,
+    DatasetDict,
     Loader,
     NarrowingError,
     UnsupportedTypeError,
@@ -123,3 +124,15 @@ def test_set_format_changes_the_dataset_itself():
     with pytest.raises(ArrowJaxError, match="wanted"):
         ds.set_format("torch")
     assert ds[0] == {"x": 1, "y": 3}
+
+
+def test_the_format_goes_by_two_names():
+    ds = Dataset.from_dict({"x": [1]})
+    assert ds.with_format(type="jax").format == ds.with_format("jax").format
+    assert ds.with_format("jax", type="jax").format.kind == "jax"
+    ds.set_format(type="numpy")
+    assert ds.format.kind == "numpy"
+    splits = DatasetDict({"a": ds}).with_format(type="jax")
+    assert splits["a"].format.kind == "jax"
+    with pytest.raises(ArrowJaxError, match="both say what rows are given as"):
+        ds.with_format("jax", type="numpy")

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image as PilImage
 
-from arrow_jax import Dataset, DecodeError, read_parquet
+from arrow_jax import Dataset, DecodeError, Image, read_parquet
 
 META = {"huggingface": b'{"info": {"features": {"im": {"_type": "Image"}}}}'}
 
@@ -79,3 +79,12 @@ def test_the_caller_may_allow_more(folder):
     table = pa.table({"im": pa.array(beside, type_)}).replace_schema_metadata(META)
     ds = Dataset.from_arrow(table, folder=folder.parent).with_format("jax")
     assert ds[0]["im"].shape == (2, 3)
+
+
+@pytest.mark.parametrize("kind", [None, "numpy"])
+@pytest.mark.parametrize("content", [b"nope", b"GIF89a" + b"\x01" * 30])
+def test_what_is_wrong_is_said_without_objects(kind, content):
+    ds = Dataset.from_dict({"x": [content]}, {"x": Image()}).with_format(kind)
+    with pytest.raises(DecodeError, match="column 'x', row 0: ") as caught:
+        ds[0]
+    assert "object at" not in str(caught.value)

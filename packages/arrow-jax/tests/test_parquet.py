@@ -125,3 +125,13 @@ def test_errors_name_the_file_of_a_row(folder):
     splits = read_parquet({"a": folder / "1.parquet", "b": folder / "2.parquet"})
     with pytest.raises(ValueError, match="column 'im', row 1 of split 'b': "):
         splits.with_format("jax")["b"][:]
+
+
+def test_filters_that_can_not_be_are_said(tmp_path):
+    file = tmp_path / "a.parquet"
+    write_parquet(file, {"x": [1, 2]})
+    for filters in (pc.field("zz") > 1, [("zz", ">", 1)]):
+        with pytest.raises(ArrowJaxError, match=r"column 'zz'; there are \['x'\]"):
+            read_parquet(file, filters=filters)
+    with pytest.raises(ArrowJaxError, match=r"filters=3.: wanted an Arrow expression"):
+        read_parquet(file, filters=3)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arrow_jax import Dataset, Masked, NarrowingError, NullsError
+from arrow_jax import ArrowJaxError, Dataset, Masked, NarrowingError, NullsError
 
 number = {
     pa.int8(): st.integers(-128, 127),
@@ -102,3 +102,32 @@ def test_a_null_time_raises_at_its_first_use_like_every_other_null():
     assert ds.with_format("jax").take(1)["c"].tolist() == [1]
     with pytest.raises(NullsError, match="column 'c', row 1"):
         ds.with_format("jax")["c"]
+
+
+@pytest.mark.parametrize(
+    "type_",
+    [
+        pa.list_(pa.timestamp("us")),
+        pa.list_(pa.list_(pa.duration("us"))),
+        pa.list_(pa.struct({"a": pa.timestamp("us")})),
+        pa.fixed_shape_tensor(pa.timestamp("us"), [1]),
+    ],
+)
+def test_times_in_lists_are_checked_when_the_format_is_set(type_):
+    if isinstance(type_, pa.FixedShapeTensorType):
+        storage = pa.array([[2**40]], type_.storage_type)
+        column = pa.ExtensionArray.from_storage(type_, storage)
+    else:
+        row = {"a": 2**40} if "struct" in str(type_) else 2**40
+        for _ in range(str(type_).count("list<")):
+            row = [row]
+        column = pa.array([row], type_)
+    ds = Dataset.from_arrow(pa.table({"x": column}))
+    with pytest.raises(NarrowingError, match=r"column 'x.*, row 0: .* cast the column"):
+        ds.with_format("jax")
+
+
+@pytest.mark.parametrize("nulls", [np.array([1, 2]), np.array("mask"), [1], object()])
+def test_nulls_that_are_no_policy_are_refused(nulls):
+    with pytest.raises(ArrowJaxError, match=r'nulls=.*: wanted "error", "nan"'):
+        Dataset.from_dict({"x": [1]}).with_format("jax", nulls=nulls)

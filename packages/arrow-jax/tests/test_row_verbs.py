@@ -1,10 +1,12 @@
+import pickle
+
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arrow_jax import ArrowJaxError, Dataset, DatasetDict
+from arrow_jax import ArrowJaxError, Dataset, DatasetDict, Image, Ragged
 
 cells = st.one_of(st.none(), st.integers(-3, 3))
 rows_of = st.lists(st.tuples(cells, cells), max_size=12)
@@ -108,3 +110,56 @@ def test_views_of_views_against_lists():
     assert once != rows
     assert ds.shuffle(seed=1)["x"] == once != ds.shuffle(seed=2)["x"]
     assert ds.skip(99)["x"] == ds.take(-1)["x"] == []
+
+
+@pytest.mark.parametrize("size", [float("nan"), float("inf"), "a", None])
+def test_a_size_that_is_no_number_is_refused(size):
+    with pytest.raises(ArrowJaxError, match=r"test_size=.*: wanted a part between"):
+        Dataset.from_dict({"x": [1, 2, 3]}).train_test_split(size)
+
+
+def test_spellings_of_datasets():
+    ds = Dataset.from_dict({"x": [*range(10)], "y": [0] * 10})
+    assert (ds.num_rows, ds.num_columns, ds.shape) == (10, 2, (10, 2))
+    assert {n: len(d) for n, d in ds.train_test_split(0.2).items()} == {
+        "train": 8,
+        "test": 2,
+    }
+    assert ds.shuffle()["x"] == ds.shuffle(0)["x"] == ds.shuffle(seed=0)["x"]
+    assert sorted(ds.shuffle()["x"]) == ds["x"] != ds.shuffle()["x"]
+
+
+def test_unique_values_of_a_view():
+    ds = Dataset.from_dict({"x": ["b", None, "a", "b"], "l": [[1]] * 4})
+    assert ds.unique("x") == ["b", None, "a"]
+    assert ds.select([3, 0]).unique("x") == ["b"]
+    assert ds.take(0).unique("x") == []
+    with pytest.raises(
+        ArrowJaxError, match=r"column 'l' has type list.*can be compared"
+    ):
+        ds.unique("l")
+    with pytest.raises(ArrowJaxError, match="there is no column 'q'"):
+        ds.unique("q")
+
+
+@pytest.mark.parametrize("rows", [slice(3, 5), [7, 3], slice(0, 1)])
+def test_a_view_pickles_its_own_rows_and_what_is_known(rows):
+    n = 20_000
+    ragged = [[0] * (i % 3 + 1) for i in range(n)]
+    ds = Dataset.from_dict({"x": np.arange(n), "r": ragged, "s": ["a" * 9] * n})
+    view = ds.select(rows).with_format("numpy")
+    sent = pickle.dumps(view)
+    assert len(sent) < 5000 < n < len(pickle.dumps(ds))
+    again = pickle.loads(sent)
+    assert again["x"].tolist() == view["x"].tolist()
+    assert again["s"] == view["s"]
+    assert again.spec == view.spec
+    assert isinstance(again.spec["r"], Ragged)
+
+
+def test_a_view_of_images_pickles_what_was_found_in_all():
+    pixels = [np.zeros((4, 4), np.uint8)] * 2 + [np.zeros((5, 4), np.uint8)]
+    ds = Dataset.from_dict({"im": pixels}, {"im": Image()}).with_format("jax")
+    again = pickle.loads(pickle.dumps(ds.take(2)))
+    assert again.spec == ds.spec
+    assert isinstance(again[:]["im"], list)

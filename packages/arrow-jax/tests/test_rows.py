@@ -72,3 +72,9 @@ def test_other_keys_raise(ds, key):
 def test_a_batch_size_is_a_positive_integer(ds, size):
     with pytest.raises(ArrowJaxError, match=r"batch_size=.*: wanted"):
         ds.iter(size)
+
+
+@pytest.mark.parametrize("key", [10**30, -(10**30), [0, 10**30], 2**63, 2**64])
+def test_what_no_integer_of_numpy_holds_is_out_of_range(ds, key):
+    with pytest.raises(IndexError, match=r"row -?\d{19,31} of a dataset with 4 rows"):
+        ds[key]

@@ -142,7 +142,7 @@ def test_a_card_that_is_no_utf8_is_read(tmp_path):
         ("configs: [", "can't be read: .*Correct it, or name the files"),
         (
             "configs: [{data_files: {odd: 'no/*.csv'}}]",
-            r"split 'odd' is \['no/\*.csv'\], and no file that can be read is called so",
+            r"split 'odd' is \['no/\*.csv'\], and no file that can be read is",
         ),
     ],
 )
@@ -156,6 +156,8 @@ def test_a_card_that_is_none_says_what_was_found_in_it(yaml, found, tmp_path):
 def test_no_split_is_left_out_because_of_its_kind(tmp_path):
     (tmp_path / "train.csv").write_text("x\n1\n")
     (tmp_path / "test.jsonl").write_text('{"x": 2}\n')
-    with pytest.raises(ArrowJaxError, match="split 'test' is .* one dataset is of one"):
+    with pytest.raises(
+        ArrowJaxError, match=r"split 'test' is .* one dataset is of one"
+    ):
         load_dataset(tmp_path)
     assert load_dataset(tmp_path, split="test")["x"] == [2]

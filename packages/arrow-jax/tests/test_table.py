@@ -68,3 +68,10 @@ def test_slices_from_outside_are_right():
 def test_what_does_not_speak_arrow():
     with pytest.raises(UnsupportedTypeError, match=r"got builtins\.list.*from_dict"):
         Dataset.from_arrow([1, 2])
+
+
+def test_one_array_without_a_name_is_no_table():
+    for data in (pa.array([1]), pa.chunked_array([[1]])):
+        with pytest.raises(UnsupportedTypeError, match=r'pa.table\({"x": array}\)'):
+            Dataset.from_arrow(data)
+    assert Dataset.from_arrow(pa.array([{"a": 1}]))[:] == {"a": [1]}

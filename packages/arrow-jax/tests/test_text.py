@@ -38,3 +38,11 @@ def test_json_by_lines_and_as_one_list(tmp_path):
     (tmp_path / "d.json").write_text("[1, 2]")
     with pytest.raises(ArrowJaxError, match=r"d\.json can't be read as JSON"):
         read_json(tmp_path / "d.json")
+
+
+def test_a_csv_with_one_name_twice_says_so(tmp_path):
+    (tmp_path / "a.csv").write_text("a,b,a\n1,2,3\n")
+    with pytest.raises(
+        ArrowJaxError, match=r"a.csv has 2 columns named 'a' in its first"
+    ):
+        read_csv(tmp_path / "a.csv")

@@ -10,6 +10,7 @@ from PIL import Image as PilImage
 from sounds import encoded, tone
 
 from arrow_jax import (
+    ArrowJaxError,
     Audio,
     Dataset,
     DatasetDict,
@@ -111,3 +112,19 @@ def test_what_is_no_file_is_refused(secret, name):
     table = pa.table({"x": [name]})
     refuses(Dataset.from_arrow(table, {"x": Image()}, folder=data), "x", "the path")
     refuses(Dataset.from_arrow(table, {"x": Audio()}, folder=data), "x", "the path")
+
+
+def test_a_pipe_is_not_waited_for(tmp_path):
+    pipe = tmp_path / "pipe.png"
+    os.mkfifo(pipe)
+    for feature in (Image(), Audio()):
+        for path in (pipe, tmp_path):
+            with pytest.raises(
+                ArrowJaxError, match=r"row 0: .* is a folder, pipe or dev"
+            ):
+                Dataset.from_dict({"x": [path]}, {"x": feature})
+        with pytest.raises(FileNotFoundError):
+            Dataset.from_dict({"x": [tmp_path / "none"]}, {"x": feature})
+    for read in (read_parquet, read_csv):
+        with pytest.raises(ArrowJaxError, match="is a pipe or device, wanted a file"):
+            read(pipe)

@@ -11,6 +11,7 @@ from arrow_jax import (
     Features,
     Image,
     ShapeError,
+    Value,
     read_parquet,
     write_parquet,
 )
@@ -90,3 +91,28 @@ def test_what_can_not_be_written_says_so(tmp_path):
     with pytest.raises(ArrowJaxError, match="no batch"):
         write_parquet(tmp_path / "a.parquet", [])
     assert not list(tmp_path.iterdir())
+
+
+def test_an_arrow_table_is_written_with_its_features(tmp_path):
+    file = tmp_path / "a.parquet"
+    label = ClassLabel(["no", "yes"])
+    table = Dataset.from_dict({"x": [0, 1]}, {"x": label}).to_arrow()
+    for data in (table, table.to_batches()[0], table.to_reader()):
+        write_parquet(file, data)
+        assert read_parquet(file).features["x"] == label
+    write_parquet(file, pa.table({"x": [0.5]}), {"x": Value("float32")})
+    assert read_parquet(file).features["x"] == Value("float32")
+
+
+@pytest.mark.parametrize("data", [3, None, "x", [3], [[1]]])
+def test_what_has_no_columns_is_not_written(data, tmp_path):
+    with pytest.raises(ArrowJaxError, match=r"got a .*, wanted a"):
+        write_parquet(tmp_path / "a.parquet", data)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_is_not_written_over(tmp_path):
+    with pytest.raises(
+        ArrowJaxError, match=r"is a folder. Name a file in it: .*data.p"
+    ):
+        write_parquet(tmp_path, {"x": [1]})

@@ -4,7 +4,6 @@ import importlib
 import io
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +12,7 @@ import pyarrow as pa
 from arrow_jax._containers import Masked, Ragged
 from arrow_jax._errors import ArrowJaxError, ShapeError
 from arrow_jax._features import Audio
-from arrow_jax._unread import unread
+from arrow_jax._unread import read_typed, unread
 
 _TYPE = pa.struct({"bytes": pa.binary(), "path": pa.string()})
 _MAX_SAMPLES = 1 << 28  # four hours at 16 kHz; more is taken for an attack
@@ -175,7 +174,7 @@ def _item(where: str, value: Any, feature: Audio) -> dict[str, Any] | None:
     if isinstance(value, bytes):
         return {"bytes": value, "path": None}
     if isinstance(value, str | os.PathLike):
-        return {"bytes": Path(value).read_bytes(), "path": Path(value).name}
+        return read_typed(where, value)
     if isinstance(value, dict) and value.keys() <= {"bytes", "path"}:
         return {"bytes": value.get("bytes"), "path": value.get("path")}
     rate: Any = feature.sampling_rate

@@ -10,13 +10,13 @@ from typing import Any, Self
 
 import pyarrow as pa
 
+from arrow_jax._classes import encode_classes
 from arrow_jax._errors import ArrowJaxError
 from arrow_jax._facts import Facts, column_of, key_of
 from arrow_jax._features import Features
 from arrow_jax._format import Format, check_columns
 from arrow_jax._give import give
 from arrow_jax._metadata import write_features
-from arrow_jax._planner import known_of
 from arrow_jax._row_verbs import RowVerbs
 from arrow_jax._source import Source
 from arrow_jax._table import with_features
@@ -151,6 +151,40 @@ class ColumnVerbs(RowVerbs):
 
         return self._over(("remove", gone), remove, _without(self.format, gone))
 
+    def class_encode_column(self, name: str) -> Self:
+        """Makes class labels of the values of a column.
+
+        The names are those of all rows of the source, so that splits of one dataset
+        number them alike.
+
+        Args:
+          name: of the column; of strings, integers or booleans.
+
+        Returns:
+          The rows with that column as a `ClassLabel`, its names in order.
+
+        Raises:
+          ArrowJaxError: if the column is not there, or has no such values.
+
+        Example:
+          >>> from arrow_jax import Dataset
+          >>> ds = Dataset.from_dict({"pet": ["dog", "cat", "dog"]})
+          >>> ds = ds.class_encode_column("pet")
+          >>> ds["pet"], ds.features["pet"].names
+          ([1, 0, 1], ('cat', 'dog'))
+        """
+        check_columns((name,), self.source.table.column_names)
+
+        def encode(source: Source) -> Source:
+            column, label = encode_classes(name, source.table[name])
+            at = source.table.schema.get_field_index(name)
+            table = source.table.set_column(at, name, column)
+            return _derived(
+                source, table, {**source.features, name: label}, source.said
+            )
+
+        return self._over(("class_encode", name), encode)
+
     def to_arrow(self) -> pa.Table:
         """Gives the rows as they are stored.
 
@@ -168,13 +202,6 @@ class ColumnVerbs(RowVerbs):
             self.source, names, self.rows, Format("arrow"), plans=[], one=False
         )
         return table.replace_schema_metadata(write_features(self.features))
-
-    def _own_source(self) -> Source:
-        names = self.source.table.column_names
-        form = Format("arrow")
-        table = give(self.source, names, self.rows, form, plans=[], one=False)
-        known = known_of(self.source, names, all_rows=False)
-        return _derived(self.source, table, self.source.features, known)
 
     def _over(
         self,

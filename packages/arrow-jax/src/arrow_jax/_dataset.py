@@ -9,6 +9,7 @@ from typing import Any
 from arrow_jax._chunks import Index
 from arrow_jax._column_verbs import ColumnVerbs
 from arrow_jax._encode import to_arrow
+from arrow_jax._errors import ArrowJaxError
 from arrow_jax._format import check_columns, make_format, summary
 from arrow_jax._give import give
 from arrow_jax._plan import Plan
@@ -143,6 +144,7 @@ class Dataset(ColumnVerbs):
         self,
         kind: str | None = None,
         *,
+        type: str | None = None,  # noqa: A002  (as `datasets` calls it)
         columns: Any = None,
         device: Any = None,
         nulls: Any = "error",
@@ -153,6 +155,7 @@ class Dataset(ColumnVerbs):
         Args:
           kind: "jax" for `jax.Array`, "numpy", "arrow" for tables, or None for Python
             objects. "jax" and "numpy" give strings and bytes as Python objects.
+          type: another name for it, as `datasets` has it.
           columns: the names to give; all of them by default.
           device: only with "jax": `str(device)`, a Device or a Sharding, to which the
             arrays are committed. By default they are uncommitted, on jax's default
@@ -182,8 +185,18 @@ class Dataset(ColumnVerbs):
           array([ True, False])
         """
         known = self.source.table.column_names
+        if kind is not None and type not in (None, kind):
+            raise ArrowJaxError(
+                f"with_format({kind!r}, type={type!r}): both say what rows are given "
+                "as. Give one of them"
+            )
         chosen = make_format(
-            kind, known, columns=columns, device=device, nulls=nulls, dtype=dtype
+            kind or type,
+            known,
+            columns=columns,
+            device=device,
+            nulls=nulls,
+            dtype=dtype,
         )
         return replace(self, format=chosen)
 

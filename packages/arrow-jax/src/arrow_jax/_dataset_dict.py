@@ -130,7 +130,7 @@ class DatasetDict(dict[str, Dataset]):
         """
         return self._each("sort", columns, **options)
 
-    def shuffle(self, *, seed: int) -> "DatasetDict":
+    def shuffle(self, seed: int = 0) -> "DatasetDict":
         """Puts the rows of every split into another order.
 
         Args:
@@ -139,7 +139,7 @@ class DatasetDict(dict[str, Dataset]):
         Returns:
           The shuffled splits.
         """
-        return self._each("shuffle", seed=seed)
+        return self._each("shuffle", seed)
 
     def cast_column(self, name: str, feature: Any) -> "DatasetDict":
         """Makes a column something else, in every split.
@@ -152,6 +152,17 @@ class DatasetDict(dict[str, Dataset]):
           The splits with that column.
         """
         return self._each("cast_column", name, feature)
+
+    def class_encode_column(self, name: str) -> "DatasetDict":
+        """Makes class labels of the values of a column, in every split.
+
+        Args:
+          name: of the column; see `Dataset.class_encode_column`.
+
+        Returns:
+          The splits with that column.
+        """
+        return self._each("class_encode_column", name)
 
     def rename_column(self, old: str, new: str) -> "DatasetDict":
         """Gives a column another name, in every split.

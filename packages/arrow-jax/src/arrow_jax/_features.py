@@ -79,10 +79,10 @@ class ClassLabel:
     """An integer that stands for a name; int32 on the device.
 
     Attributes:
-      names: the names, in the order of their numbers.
+      names: in the order of their numbers; "0", "1"... with `num_classes=` alone.
 
     Raises:
-      ArrowJaxError: if a name comes twice.
+      ArrowJaxError: if a name comes twice, or there are not `num_classes`.
 
     Example:
       >>> label = ClassLabel(names=["cat", "dog"])
@@ -92,7 +92,16 @@ class ClassLabel:
 
     names: tuple[str, ...]
 
-    def __init__(self, names: Sequence[str]) -> None:
+    def __init__(
+        self, names: Sequence[str] | None = None, *, num_classes: int | None = None
+    ) -> None:
+        if names is None:
+            names = [str(code) for code in range(num_classes or 0)]
+        if isinstance(names, str | int) or num_classes not in (None, len(names)):
+            raise ArrowJaxError(
+                f"ClassLabel({names!r}, num_classes={num_classes}): wanted a list of "
+                "names, as many as num_classes says, or num_classes= alone"
+            )
         object.__setattr__(self, "names", tuple(names))
         twice = sorted({n for n in self.names if self.names.count(n) > 1})
         if twice:
@@ -180,8 +189,8 @@ class _ArrayND:
 class Array2D(_ArrayND):
     """A matrix in each row, stored as nested lists.
 
-    With a declared shape rows are not compared with each other; a row that differs
-    raises. `Array3D`, `Array4D` and `Array5D` are the same with more axes.
+    Rows are not compared with each other; one that differs from the shape raises.
+    `Array3D`, `Array4D` and `Array5D` are the same with more axes.
 
     Attributes:
       shape: the sizes; the first may be None for rows of different lengths.
@@ -232,10 +241,7 @@ class Days:
     in UTC. Asked for with `Dataset.from_arrow(data, features={...})`.
 
     Attributes:
-      unit: of what remains, "s" or "ms"; no finer one fits int32.
-
-    Raises:
-      ArrowJaxError: if the unit is another.
+      unit: of what remains, "s" or "ms"; another raises, as it does not fit int32.
 
     Example:
       >>> import datetime as dt
@@ -288,8 +294,7 @@ class Image(_Options):
       upright: turn images as their EXIF orientation says.
 
     Raises:
-      ArrowJaxError: if `size` is not two sizes, `fit` none of these, or an image would
-        be absurdly large.
+      ArrowJaxError: if `size` or `fit` is none, or an image would be absurdly large.
 
     Example:
       >>> Image(mode="L", shape=(28, 28)).mode

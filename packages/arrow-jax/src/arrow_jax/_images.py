@@ -3,6 +3,7 @@
 import importlib
 import io
 import os
+import re
 import stat
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -202,7 +203,7 @@ def decode_all(
         except ArrowJaxError:
             raise
         except Exception as error:  # Pillow raises anything on corrupt files
-            raise say(position, f"{type(error).__name__}: {error}") from error
+            raise say(position, reason(error)) from error
         use(position, decoded)
 
     positions = range(len(contents))
@@ -219,6 +220,19 @@ def decode_all(
     with ThreadPoolExecutor(n_threads) as pool:
         for _ in pool.map(work, positions):
             pass
+
+
+def reason(error: Exception) -> str:
+    """Says what a decoder found wrong, without the objects it was given.
+
+    Args:
+      error: that it raised.
+
+    Returns:
+      The kind of error and its words.
+    """
+    words = re.sub(r"\s*<[\w.]+ object at 0x\w+>", "", str(error))
+    return f"{type(error).__name__}: {words}"
 
 
 def image_contents(

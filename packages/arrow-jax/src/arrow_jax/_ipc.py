@@ -14,7 +14,11 @@ IPC = Kind("Arrow IPC", "read_ipc", (".arrow", ".ipc", ".feather"))
 
 
 def read_ipc(
-    paths: Any, *, columns: Sequence[str] | None = None, folder: Any = None
+    paths: Any,
+    *,
+    columns: Sequence[str] | None = None,
+    folder: Any = None,
+    validate: bool = False,
 ) -> Any:
     """Reads Arrow IPC files, also called Feather, into a dataset.
 
@@ -27,6 +31,10 @@ def read_ipc(
         `.feather` count.
       columns: the names to keep; all of them by default.
       folder: as for `read_parquet`.
+      validate: whether to read every value once and check it, for files that may have
+        been tampered with. Otherwise only the sizes of buffers are checked, which
+        reads nothing: an offset in the middle that points elsewhere can then end the
+        process when its row is read.
 
     Returns:
       A `Dataset`, with files in order of name; of a mapping a `DatasetDict`.
@@ -43,11 +51,13 @@ def read_ipc(
       >>> read_ipc(file)["x"]
       [1, 2]
     """
-    return read_files(paths, IPC, lambda path: _read(path, columns), folder=folder)
+    return read_files(
+        paths, IPC, lambda path: _read(path, columns, validate=validate), folder=folder
+    )
 
 
 def _read(
-    path: str, columns: Sequence[str] | None
+    path: str, columns: Sequence[str] | None, *, validate: bool
 ) -> tuple[pa.Table, dict[str, Facts]]:
     with opened(path) as file:
         # The map outlives this block: the table's buffers hold on to it.
@@ -56,6 +66,7 @@ def _read(
         is_file = magic == b"ARROW1"
         reader = (pa.ipc.open_file if is_file else pa.ipc.open_stream)(data)
         table = reader.read_all()
+        table.validate(full=validate)
     if columns is not None:
         check_columns(tuple(columns), table.column_names)
         table = table.select(list(columns))

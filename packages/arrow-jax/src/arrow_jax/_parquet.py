@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from arrow_jax._errors import ArrowJaxError
 from arrow_jax._facts import KEY, Facts, from_json
 from arrow_jax._files import Kind, read_files
-from arrow_jax._format import check_columns
+from arrow_jax._format import check_columns, raise_unknown
 from arrow_jax._paths import opened
 
 PARQUET = Kind("Parquet", "read_parquet", (".parquet",))
@@ -51,6 +53,11 @@ def read_parquet(
       >>> read_parquet(folder)["x"]
       [1, 2]
     """
+    if not isinstance(filters, pc.Expression | list | None):
+        raise ArrowJaxError(
+            f"read_parquet(filters={filters!r}): wanted an Arrow expression, such as "
+            'pc.field("x") > 1'
+        )
     return read_files(
         paths, PARQUET, lambda path: _read_file(path, columns, filters), folder=folder
     )
@@ -63,12 +70,17 @@ def _read_file(
         footer = pq.read_metadata(file)
         if hasattr(file, "seek"):
             file.seek(0)
+        names = footer.schema.to_arrow_schema().names
         if columns is not None:
-            check_columns(tuple(columns), footer.schema.to_arrow_schema().names)
-        table = pq.read_table(
-            file,
-            columns=None if columns is None else list(columns),
-            filters=filters,
-            partitioning=None,
-        )
+            check_columns(tuple(columns), names)
+        try:
+            table = pq.read_table(
+                file,
+                columns=None if columns is None else list(columns),
+                filters=filters,
+                partitioning=None,
+            )
+        except pa.ArrowInvalid as error:
+            raise_unknown("read_parquet(filters=...)", error, names)
+            raise
         return table, from_json((footer.metadata or {}).get(KEY))

@@ -49,8 +49,12 @@ def expand(path: str, endings: tuple[str, ...]) -> list[str]:
                 " Name the folder that has them, or a file"
             )
         return found
-    if here.exists():
+    if here.is_file():
         return [path]
+    if here.exists():
+        raise ArrowJaxError(
+            f"{path} is a pipe or device, wanted a file. Save what it gives first"
+        )
     if found := sorted(glob.glob(path, recursive=True)):  # noqa: PTH207  (as typed)
         return [f for f in found if Path(f).is_file()]
     raise FileNotFoundError(_missing(here))

@@ -4,6 +4,7 @@ Types with no array to become are refused here, when the format is set. A new ty
 column is a new plan and a line in `plan_column`.
 """
 
+import contextlib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -56,7 +57,8 @@ def plan_columns(
         )
     for policy in by_column.values():
         known = isinstance(policy, bool | int | float | np.number | np.bool_)
-        if not known and policy not in ("error", "nan", "mask"):
+        named = isinstance(policy, str) and policy in ("error", "nan", "mask")
+        if not known and not named:
             raise ArrowJaxError(
                 f'nulls={policy!r}: wanted "error", "nan", "mask", a number to fill '
                 'in, or a mapping from column to one of these: {"age": "mask"}'
@@ -151,9 +153,16 @@ def plan_column(
         dtype=asked or narrow_dtype(dtype, feature, x64=options.x64),
         declared=getattr(feature, "shape", ()),
         options=options,
-        unit=str(type_) if is_temporal(type_) else "",
+        unit=_unit(type_),
         n_labels=_n_labels(feature),
     )
+
+
+def _unit(type_: pa.DataType) -> str:
+    """The type of the times that a column is of, at any depth; empty if of none."""
+    while is_list(type_) or isinstance(type_, pa.FixedShapeTensorType):
+        type_ = type_.value_type
+    return str(type_) if is_temporal(type_) else ""
 
 
 def _n_labels(feature: Any) -> int | None:
@@ -197,6 +206,18 @@ def known_of(
     for name in () if all_rows else names:
         said |= column_facts(source, name)
     return said
+
+
+def scan_files(source: Source) -> None:
+    """Looks into all images and sounds, so that the source knows if they are alike.
+
+    Args:
+      source: of the rows.
+    """
+    for name, feature in source.features.items():
+        if isinstance(feature, Audio | Image):
+            with contextlib.suppress(ArrowJaxError):  # said where it is decoded
+                _ = plan_columns(source, [name], x64=True, nulls="mask")[name].is_ragged
 
 
 def _facts_within(plan: Plan) -> dict[str, Facts]:

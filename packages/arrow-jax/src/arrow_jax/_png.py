@@ -3,7 +3,6 @@
 import io
 import os
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -13,7 +12,7 @@ import pyarrow as pa
 from arrow_jax._containers import Masked
 from arrow_jax._errors import ArrowJaxError, ShapeError
 from arrow_jax._images import pillow
-from arrow_jax._unread import unread
+from arrow_jax._unread import read_typed, unread
 
 _TYPE = pa.struct({"bytes": pa.binary(), "path": pa.string()})
 
@@ -55,8 +54,7 @@ def _item(where: str, value: Any) -> dict[str, Any] | None:
     if isinstance(value, bytes):
         return {"bytes": value, "path": None}
     if isinstance(value, str | os.PathLike):
-        path = Path(value)
-        return {"bytes": path.read_bytes(), "path": path.name}
+        return read_typed(where, value)
     if isinstance(value, np.ndarray | jax.Array):
         return {"bytes": encode_png(where, np.asarray(value)), "path": None}
     if hasattr(value, "save") and hasattr(value, "mode"):

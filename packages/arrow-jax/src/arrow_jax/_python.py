@@ -11,7 +11,7 @@ from arrow_jax._chunks import Index
 from arrow_jax._decode import decode_tensor
 from arrow_jax._errors import DecodeError
 from arrow_jax._features import Audio, Image
-from arrow_jax._images import changed, decode_all, image_contents, open_image
+from arrow_jax._images import changed, decode_all, image_contents, open_image, reason
 from arrow_jax._source import Source
 
 
@@ -91,4 +91,4 @@ def _changed(
     try:
         return changed(image, feature)
     except Exception as error:  # Pillow raises anything on corrupt files
-        raise say(position, f"{type(error).__name__}: {error}") from error
+        raise say(position, reason(error)) from error

@@ -18,6 +18,7 @@ from arrow_jax._features import Features
 from arrow_jax._format import PYTHON, Format, check_columns
 from arrow_jax._give import give
 from arrow_jax._permutation import permute
+from arrow_jax._planner import known_of, scan_files
 from arrow_jax._rows import compose, resolve
 from arrow_jax._source import Source
 
@@ -46,6 +47,16 @@ class RowVerbs:
     def num_rows(self) -> int:
         """How many rows there are."""
         return len(self)
+
+    @property
+    def num_columns(self) -> int:
+        """How many columns the format shows."""
+        return len(self.column_names)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many rows and columns there are."""
+        return self.num_rows, self.num_columns
 
     @property
     def column_names(self) -> list[str]:
@@ -112,13 +123,14 @@ class RowVerbs:
         """
         return self._view(range(min(max(n, 0), len(self))))
 
-    def shuffle(self, *, seed: int) -> Self:
+    def shuffle(self, seed: int = 0) -> Self:
         """Puts the rows into another order, as a view.
 
         For training, `Loader(..., shuffle=True)` gives another order each epoch.
 
         Args:
-          seed: the same seed gives the same order.
+          seed: the same seed gives the same order, also the one that is there when
+            none is given; `datasets` draws one then.
 
         Returns:
           The shuffled dataset.
@@ -129,6 +141,34 @@ class RowVerbs:
           [5, 6, 7]
         """
         return self._view(permute(np.arange(len(self)), n=len(self), seed=seed))
+
+    def unique(self, column: str) -> list[Any]:
+        """Lists the values that a column has, each once, as Python objects.
+
+        Args:
+          column: its name.
+
+        Returns:
+          The values in the order in which they come, None among them if it does.
+
+        Raises:
+          ArrowJaxError: if the column is not there, or its values can't be compared.
+
+        Example:
+          >>> from arrow_jax import Dataset
+          >>> Dataset.from_dict({"x": [6, 5, 6]}).unique("x")
+          [6, 5]
+        """
+        check_columns((column,), self.source.table.column_names)
+        form = Format("arrow")
+        table = give(self.source, [column], self.rows, form, plans=[], one=False)
+        try:
+            return table.column(0).unique().to_pylist()
+        except pa.ArrowNotImplementedError as error:
+            raise ArrowJaxError(
+                f"column {column!r} has type {table.schema.field(0).type}, of which no "
+                "two can be compared. Choose one of numbers, times or strings"
+            ) from error
 
     def sort(
         self,
@@ -197,7 +237,7 @@ class RowVerbs:
         return np.roll(order, n_missing) if nulls == "at_start" else order
 
     def train_test_split(
-        self, *, test_size: float = 0.25, seed: int = 0, shuffle: bool = True
+        self, test_size: float = 0.25, *, seed: int = 0, shuffle: bool = True
     ) -> "DatasetDict":
         """Splits the rows in two, as views.
 
@@ -210,7 +250,7 @@ class RowVerbs:
           The datasets "train" and "test".
 
         Raises:
-          ArrowJaxError: if one of them would have no rows.
+          ArrowJaxError: if one of them would have no rows, or the size is no number.
 
         Example:
           >>> from arrow_jax import Dataset
@@ -221,7 +261,13 @@ class RowVerbs:
         from arrow_jax._dataset_dict import DatasetDict  # noqa: PLC0415  (is made of these)
 
         n = len(self)
-        is_part = isinstance(test_size, float)
+        is_number = isinstance(test_size, int | float | np.integer | np.floating)
+        if not is_number or not math.isfinite(test_size):
+            raise ArrowJaxError(
+                f"train_test_split(test_size={test_size!r}): wanted a part between 0.0 "
+                "and 1.0, or a number of rows"
+            )
+        is_part = isinstance(test_size, float | np.floating)
         n_test = math.ceil(test_size * n) if is_part else int(test_size)
         if not 0 < n_test < n:
             raise ArrowJaxError(
@@ -235,6 +281,30 @@ class RowVerbs:
         parts = {"train": order[: n - n_test], "test": order[n - n_test :]}
         views: dict[str, Any] = {k: self._view(rows) for k, rows in parts.items()}
         return DatasetDict(views)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A view travels without the rows that it does not show, and keeps the facts.
+        source, rows = self.source, self.rows
+        if len(rows) < len(source):
+            # Indices, since Arrow pickles all that lies under a slice.
+            view = replace(self, rows=np.asarray(rows, np.int64))
+            source, rows = view._own_source(), range(len(rows))  # noqa: SLF001
+        return {"source": source, "rows": rows, "format": self.format}
+
+    def _own_source(self) -> Source:
+        """Copies these rows into a source that knows what is known about all."""
+        names = self.source.table.column_names
+        form = Format("arrow")
+        table = give(self.source, names, self.rows, form, plans=[], one=False)
+        scan_files(self.source)
+        return Source.of(
+            table.replace_schema_metadata(None),
+            self.source.features,
+            folder=self.source.folder,
+            said=known_of(self.source, names, all_rows=False),
+            typed=self.source.typed,
+            scanned=self.source.scanned,
+        )
 
     def _view(self, positions: Index) -> Self:
         return replace(self, rows=compose(self.rows, positions))

@@ -34,6 +34,8 @@ def resolve(key: Any, n: int) -> int | Index:
     if isinstance(key, range):
         key = np.arange(key.start, key.stop, key.step)
     array = np.asarray(key)
+    if array.size and array.dtype == object and all(_is_integer(i) for i in array.flat):
+        raise IndexError(_outside(max(array.flat, key=abs), n))  # no int64 holds it
     if not array.size and array.ndim == 1 and array.dtype.kind != "b":
         return np.zeros(0, np.int64)
     if array.dtype.kind == "b" and array.ndim == 1:
@@ -51,14 +53,19 @@ def resolve(key: Any, n: int) -> int | Index:
         )
     outside = (array < -n) | (array >= n)
     if outside.any():
-        raise IndexError(
-            f"row {np.atleast_1d(array)[np.atleast_1d(outside)][0]} of a dataset with "
-            f"{n} rows: wanted one from {-n} to {n - 1}"
-            if n
-            else f"row {np.atleast_1d(array)[0]} of a dataset without rows"
-        )
+        raise IndexError(_outside(array[outside].flat[0], n))
     positions = np.where(array < 0, array.astype(np.int64) + n, array).astype(np.int64)
     return int(positions) if array.ndim == 0 else positions
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _outside(row: Any, n: int) -> str:
+    if not n:
+        return f"row {row} of a dataset without rows"
+    return f"row {row} of a dataset with {n} rows: wanted one from {-n} to {n - 1}"
 
 
 def compose(rows: Index, positions: Index) -> Index:

@@ -59,6 +59,7 @@ class Source:
         folder: Path | None = None,
         said: Mapping[str, Facts] | None = None,
         typed: frozenset[str] = frozenset(),
+        scanned: Mapping[Any, Any] | None = None,
     ) -> "Source":
         """Makes a source of a table.
 
@@ -69,6 +70,7 @@ class Source:
           folder: see the class.
           said: see the class.
           typed: see the class.
+          scanned: what is known about images and sounds, see `scanned`.
 
         Returns:
           The source.
@@ -93,7 +95,8 @@ class Source:
         if table.num_rows:
             for name, feature in found.items():
                 found[name] = with_values(feature, table.column(name).chunk(0))
-        return cls(table, Features(found), origins, folder, said or {}, typed)
+        known = dict(scanned or {})
+        return cls(table, Features(found), origins, folder, said or {}, typed, known)
 
     def __len__(self) -> int:
         return self.table.num_rows
@@ -106,7 +109,13 @@ class Source:
             self.folder,
             self.said,
             self.typed,
+            self.scanned,
         )
+
+    @property
+    def scanned(self) -> dict[Any, Any]:
+        """What was found by looking into all images and sounds, by the name of it."""
+        return {k: v for k, v in self._facts.items() if k[0] in ("headers", "sounds")}
 
     def words(self, row: int) -> str:
         """Names a row for errors.

@@ -59,6 +59,14 @@ def as_table(data: Any) -> pa.Table:
         return data
     if isinstance(data, pa.RecordBatchReader):
         return data.read_all()
+    single = isinstance(data, pa.Array | pa.ChunkedArray)
+    if single and pa.types.is_struct(data.type):
+        return pa.Table.from_struct_array(data)
+    if single:
+        raise UnsupportedTypeError(
+            f"from_arrow got one {type(data).__name__} of type {data.type}, wanted "
+            'columns with names: pa.table({"x": array})'
+        )
     inner: Any = getattr(data, "data", None)
     table = getattr(inner, "table", None)
     if isinstance(table, pa.Table):

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.json
 
+from arrow_jax._errors import ArrowJaxError
 from arrow_jax._facts import Facts
 from arrow_jax._files import Kind, read_files
 from arrow_jax._format import check_columns
@@ -55,6 +56,13 @@ def read_csv(
         with opened(path) as file:
             table = pyarrow.csv.read_csv(
                 file, parse_options=pyarrow.csv.ParseOptions(delimiter=between)
+            )
+        names = table.column_names
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise ArrowJaxError(
+                f"{path} has {names.count(twice)} columns named {twice!r} in its first "
+                "line. Give each its own name there"
             )
         return _picked(table, columns), {}
 

@@ -7,13 +7,37 @@ folder only.
 
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from arrow_jax._containers import Masked
+from arrow_jax._errors import ArrowJaxError
 from arrow_jax._features import Audio, Image
+
+
+def read_typed(where: str, path: Any) -> dict[str, Any]:
+    """Reads a file that the caller typed.
+
+    Args:
+      where: column and row, for errors.
+      path: of the file.
+
+    Returns:
+      Its bytes, and its name as "path".
+
+    Raises:
+      FileNotFoundError: if there is nothing.
+      ArrowJaxError: if it is no file; a pipe would be waited for without end.
+    """
+    file = Path(path)
+    if file.exists() and not file.is_file():
+        raise ArrowJaxError(
+            f"{where}: {file} is a folder, pipe or device. Name a file, or give bytes"
+        )
+    return {"bytes": file.read_bytes(), "path": file.name}
 
 
 def unread(values: Any) -> Any:

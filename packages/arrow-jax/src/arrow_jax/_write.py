@@ -28,8 +28,8 @@ def write_parquet(
 
     Args:
       path: of the file.
-      data: a `Dataset`, a dict of columns, or an iterable of such dicts, which become
-        one row group each. Columns are what `to_arrow` takes.
+      data: a `Dataset`, an Arrow table, a dict of columns, or an iterable of such
+        dicts, which become one row group each. Columns are what `to_arrow` takes.
       features: what some of the columns are. `Image` columns take pixels and store
         PNG, `ClassLabel` columns int64, `Array2D` to `Array5D` nested lists; other
         arrays of rank two and more are stored as `arrow.fixed_shape_tensor`. Layouts
@@ -39,7 +39,7 @@ def write_parquet(
       ShapeError: if columns differ in length, or batches in their columns.
       UnsupportedTypeError: if Parquet can't hold a column, such as one of unions.
       ArrowJaxError: if a value can't be what its feature declares, there is no batch,
-        or the folder does not exist.
+        the path is a folder, or its folder does not exist.
 
     Example:
       >>> import pathlib, tempfile
@@ -52,6 +52,10 @@ def write_parquet(
       (2, 28, 28)
     """
     path = Path(path)
+    if path.is_dir():
+        raise ArrowJaxError(
+            f"{path} is a folder. Name a file in it: {path / 'data.parquet'}"
+        )
     if not path.parent.is_dir():
         raise ArrowJaxError(
             f"{path} can't be written: there is no folder {path.parent}. Make it first"
@@ -119,6 +123,14 @@ def _tables(data: Any, features: Mapping[str, Any] | None) -> Iterator[pa.Table]
             {**data.features, **(features or {})},
         )
         return
+    if isinstance(data, pa.Table | pa.RecordBatch | pa.RecordBatchReader):
+        yield from _tables(Dataset.from_arrow(data, features), None)
+        return
+    if not isinstance(data, Iterable) or isinstance(data, str | bytes):
+        raise ArrowJaxError(
+            f"write_parquet got a {type(data).__name__}, wanted a Dataset, an Arrow "
+            'table, a dict of columns such as {"x": [1, 2]}, or an iterable of dicts'
+        )
     batches: Iterable[Any] = [data] if isinstance(data, Mapping) else data
     for batch in batches:
         yield _described(to_arrow(batch, features), features or {})

@@ -1,0 +1,39 @@
+"""Class labels made of the values of a column."""
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from arrow_jax._errors import ArrowJaxError
+from arrow_jax._features import ClassLabel
+
+
+def encode_classes(
+    name: str, values: pa.ChunkedArray
+) -> tuple[pa.ChunkedArray, ClassLabel]:
+    """Numbers the values of a column in their order.
+
+    Args:
+      name: the column's, for errors.
+      values: strings, integers or booleans.
+
+    Returns:
+      int64 codes, null where the value is; and the label with the names.
+
+    Raises:
+      ArrowJaxError: for values of another type.
+    """
+    type_ = values.type
+    types = pa.types
+    kinds = (types.is_integer, types.is_boolean, types.is_string, types.is_large_string)
+    if pa.types.is_dictionary(type_):
+        values = values.cast(type_.value_type)
+    if not any(is_kind(values.type) for is_kind in kinds):
+        raise ArrowJaxError(
+            f"class_encode_column: column {name!r} has type {type_}, wanted strings, "
+            "integers or booleans"
+        )
+    known = sorted(v for v in values.unique().to_pylist() if v is not None)
+    codes = pc.call_function(
+        "index_in", [values], pc.SetLookupOptions(pa.array(known, values.type))
+    )
+    return codes.cast(pa.int64()), ClassLabel([str(v) for v in known])
