@@ -34,7 +34,7 @@ class Buckets:
       ArrowJaxError: if an option makes no sense.
 
     Example:
-      >>> from arrow_jax import Dataset, Loader
+      >>> from arrow_jax import Buckets, Dataset, Loader
       >>> ds = Dataset.from_dict({"t": [[1], [1, 2, 3], [4, 5], [6]]})
       >>> for batch in Loader(ds, 2, ragged={"t": Buckets([1, 3])}):
       ...     print(batch["t"].values.shape, batch["t"].lengths)

@@ -26,7 +26,7 @@ class Pad:
       ArrowJaxError: if the length is negative.
 
     Example:
-      >>> from arrow_jax import Dataset, Loader
+      >>> from arrow_jax import Dataset, Loader, Pad
       >>> ds = Dataset.from_dict({"t": [[1], [2, 3, 4]]})
       >>> next(iter(Loader(ds, 2, ragged={"t": Pad(2, truncate=True)})))["t"].values
       Array([[1, 0],
@@ -55,7 +55,7 @@ class Flat:
       ArrowJaxError: if the capacity is negative.
 
     Example:
-      >>> from arrow_jax import Dataset, Loader
+      >>> from arrow_jax import Dataset, Flat, Loader
       >>> ds = Dataset.from_dict({"t": [[1], [2, 3]]})
       >>> next(iter(Loader(ds, 2, ragged={"t": Flat(5)})))["t"]
       Ragged(values=Array([1, 2, 3, 0, 0], dtype=int32), lengths=Array([1, 2], dtype=int32))

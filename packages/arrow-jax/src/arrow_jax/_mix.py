@@ -29,6 +29,7 @@ class Mix:
       seed: of the interleaving.
 
     Example:
+      >>> from arrow_jax import Dataset, mix
       >>> a, b = Dataset.from_dict({"x": [1, 2]}), Dataset.from_dict({"x": [3]})
       >>> mix([a, b], [1, 1])
       Mix of 2 rows x 0.5, 1 rows x 0.5
@@ -80,7 +81,7 @@ def mix(
       ShapeError: if the columns of two datasets differ.
 
     Example:
-      >>> from arrow_jax import Loader
+      >>> from arrow_jax import Dataset, Loader, mix
       >>> a = Dataset.from_dict({"x": [1, 2]})
       >>> b = Dataset.from_dict({"x": [10, 20]})
       >>> mixed = mix([a, b], [3, 1], rows=4096)

@@ -59,7 +59,7 @@ class Pack:
       decreasing).
 
     Example:
-      >>> from arrow_jax import Dataset, Loader
+      >>> from arrow_jax import Dataset, Loader, Pack
       >>> ds = Dataset.from_dict({"t": [[1, 1, 1], [2, 2], [3], [4, 4]]})
       >>> for batch in Loader(ds, 2, ragged={"t": Pack(4)}):
       ...     print(batch["t"].values.tolist(), batch["t"].segment_ids.tolist())

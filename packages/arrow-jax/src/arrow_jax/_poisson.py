@@ -36,7 +36,7 @@ class Poisson:
       Martin Abadi et al., "Deep Learning with Differential Privacy", 2016.
 
     Example:
-      >>> from arrow_jax import Dataset, Loader
+      >>> from arrow_jax import Dataset, Loader, Poisson
       >>> ds = Dataset.from_dict({"x": list(range(100))})
       >>> loader = Loader(ds, 32, sampling=Poisson(rate=0.1))
       >>> len(loader), [int(batch["valid"].sum()) for batch in loader][:4]
