@@ -13,6 +13,7 @@ from jraph_kit._adjacency import (
     to_dense,
 )
 from jraph_kit._batch import Batch, batch, pad, unbatch, unpad
+from jraph_kit._buckets import Buckets, Shape
 from jraph_kit._checks import validate
 from jraph_kit._columns import from_columns, to_columns
 from jraph_kit._errors import GraphsError, OversizeError
@@ -27,6 +28,7 @@ from jraph_kit._extremes import (
 )
 from jraph_kit._fully_connected import get_fully_connected_graph
 from jraph_kit._networkx import from_networkx, to_networkx
+from jraph_kit._packing import Batches, Waste, batches
 from jraph_kit._padding import (
     get_edge_padding_mask,
     get_graph_padding_mask,
@@ -43,9 +45,14 @@ from jraph_kit._segments import (
 
 __all__ = [
     "Batch",
+    "Batches",
+    "Buckets",
     "GraphsError",
     "OversizeError",
+    "Shape",
+    "Waste",
     "batch",
+    "batches",
     "from_columns",
     "from_coo",
     "from_csr",

@@ -125,7 +125,7 @@ def batch(graphs: Sequence[jraph.GraphsTuple]) -> jraph.GraphsTuple:
     if joined.senders is None:
         return joined
     starts = starts_of(np.array([np.sum(one.n_node) for one in graphs], np.int64))
-    counts = [np.shape(one.senders)[0] for one in graphs]
+    counts = [int(np.sum(one.n_edge)) for one in graphs]
     shift = np.repeat(starts[:-1], counts)
     dtype = index_dtype(int(starts[-1]))
     return joined._replace(
