@@ -1,13 +1,29 @@
 """What holds for a loader whatever decides which rows are in a batch."""
 
+import atexit
 import collections
 import json
+import pathlib
+import shutil
+import tempfile
 
 import jax
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
-from arrow_jax import Buckets, Dataset, Flat, Loader, Pack, Pad, Poisson, mix
+from arrow_jax import (
+    Buckets,
+    Dataset,
+    Flat,
+    Loader,
+    Pack,
+    Pad,
+    Poisson,
+    Window,
+    mix,
+    scan_parquet,
+)
 from arrow_jax._ledger import Ledger
 from arrow_jax._placement import Placement
 from arrow_jax._step import Position
@@ -25,6 +41,15 @@ DS = Dataset.from_dict({"t": tokens(1, LENGTHS), "id": np.arange(1, 38)})
 ONLY = DS.with_format(columns=["t"])
 OTHER = Dataset.from_dict({"t": tokens(101, LENGTHS[:5]), "id": np.arange(101, 106)})
 
+FILES = pathlib.Path(tempfile.mkdtemp())
+atexit.register(shutil.rmtree, FILES)
+for start, stop in ((0, 17), (17, 19), (19, 37)):
+    pq.write_table(
+        DS.source.table[start:stop], FILES / f"{start:02}.parquet", row_group_size=5
+    )
+SCAN = scan_parquet(FILES)
+SCAN_ONLY = SCAN.with_format(columns=["t"])
+
 CASES = {
     "rows": (DS, {"ragged": {"t": 8}}),
     "shuffled": (DS, {"ragged": {"t": Pad(8)}, "shuffle": True}),
@@ -40,6 +65,15 @@ CASES = {
         mix([DS, OTHER], [2, 1], seed=3),
         {"ragged": {"t": Buckets([4, 8], block=2)}, "shuffle": True},
     ),
+    "files": (SCAN, {"ragged": {"t": 8}}),
+    "windows": (SCAN, {"ragged": {"t": 8}, "shuffle": Window(2)}),
+    "windows of chunks": (DS, {"ragged": {"t": 8}, "shuffle": Window(3)}),
+    "buckets of files": (
+        SCAN,
+        {"ragged": {"t": Buckets([2, 5, 8], block=2)}, "shuffle": Window(3)},
+    ),
+    "packed files": (SCAN_ONLY, {"ragged": {"t": Pack(9)}, "shuffle": Window(3)}),
+    "split files": (SCAN_ONLY, {"ragged": {"t": Pack(7, split=True)}}),
     "poisson": (DS, {"ragged": {"t": 8}, "sampling": Poisson(0.1)}),
 }
 

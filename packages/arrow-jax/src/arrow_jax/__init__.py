@@ -39,7 +39,9 @@ from arrow_jax._mix import Mix, mix
 from arrow_jax._pack import Pack, Packed
 from arrow_jax._parquet import read_parquet
 from arrow_jax._poisson import Poisson
+from arrow_jax._scan import Scan, scan_parquet
 from arrow_jax._text import read_csv, read_json
+from arrow_jax._window import Window
 from arrow_jax._write import write_parquet
 
 __all__ = [
@@ -72,10 +74,12 @@ __all__ = [
     "Pad",
     "Poisson",
     "Ragged",
+    "Scan",
     "ShapeError",
     "Stats",
     "UnsupportedTypeError",
     "Value",
+    "Window",
     "concatenate",
     "load_dataset",
     "mix",
@@ -83,6 +87,7 @@ __all__ = [
     "read_ipc",
     "read_json",
     "read_parquet",
+    "scan_parquet",
     "to_arrow",
     "write_parquet",
 ]

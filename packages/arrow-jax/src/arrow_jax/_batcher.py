@@ -63,7 +63,7 @@ class Batcher:
         """
         valid = np.arange(draft.size) < draft.n_real
         if local is not None:
-            draft, valid = _local(draft, local), valid[local]
+            draft, valid = draft.local(local), valid[local]
         rows = compose(self.view, draft.rows)
         shared = _segments(draft, self.forms)
         ledger = ledger or Ledger()
@@ -152,19 +152,6 @@ def _segments(draft: Draft, forms: Mapping[str, Form]) -> tuple[Any, ...]:
     return segments(
         draft.layout or _NOTHING, n_bins=draft.size, capacity=packs[0].length
     )
-
-
-def _local(draft: Draft, local: np.ndarray) -> Draft:
-    if draft.layout is None:
-        rows = np.asarray(draft.rows, np.int64)[local]
-        return draft._replace(rows=rows, size=len(local))
-    bins = draft.layout.bins
-    new = np.full(draft.size, -1)
-    new[local] = np.arange(len(local))
-    kept = new[bins] >= 0
-    layout = Layout(new[bins][kept], *(part[kept] for part in draft.layout[1:]))
-    rows = np.asarray(draft.rows, np.int64)[kept]
-    return draft._replace(rows=rows, size=len(local), layout=layout)
 
 
 def make_batcher(

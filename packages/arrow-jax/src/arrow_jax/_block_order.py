@@ -93,7 +93,7 @@ class BlockOrder:
             block = self._block(at, batch_size)
         given = at.offset + 1
         after = at._replace(offset=given) if given < len(block.drafts) else block.after
-        draft = block.drafts[at.offset]
+        draft = block.drafts[at.offset]._replace(epoch=at.epoch)
         return Step(filled(draft, batch_size) if self.last == "mask" else draft, after)
 
     def moved(self, at: Position, old: int, new: int) -> Position:

@@ -21,6 +21,7 @@ from arrow_jax._pack import Pack
 from arrow_jax._state import make_manifest
 from arrow_jax._step import Draft
 from arrow_jax._stream import Sequential, Shuffled, Stream
+from arrow_jax._window import Window, WindowStream
 
 
 class Feed(Protocol):
@@ -105,7 +106,7 @@ class MemoryFeed:
 def memory_feed(
     data: Dataset | Mix,
     *,
-    shuffle: bool,
+    shuffle: bool | Window,
     seed: int,
     forms: Mapping[str, Form],
     host: Any,
@@ -116,7 +117,8 @@ def memory_feed(
 
     Args:
       data: a dataset or a mix.
-      shuffle: whether each epoch has its own order.
+      shuffle: whether each epoch has its own order; a `Window` takes the chunks of the
+        table as row groups.
       seed: of the shuffle.
       forms: column -> form.
       host: columns that stay.
@@ -145,7 +147,21 @@ def memory_feed(
             batcher.view, batcher.plans, batcher.host, settled, batcher.masked
         )
         block = form, lengths
-    return MemoryFeed(ds, _stream(data, seed if shuffle else None), batcher, block)
+    stream = _windows(data, shuffle, seed) if isinstance(shuffle, Window) else None
+    stream = stream or _stream(data, seed if shuffle else None)
+    return MemoryFeed(ds, stream, batcher, block)
+
+
+def _windows(data: Dataset | Mix, shuffle: Window, seed: int) -> Stream:
+    whole = isinstance(data, Dataset) and isinstance(data.rows, range)
+    if isinstance(data, Mix) or not whole or len(data) != len(data.source):
+        raise ArrowJaxError(
+            f"shuffle={shuffle} is for files and whole tables. Use shuffle=True, which "
+            "costs nothing in memory"
+        )
+    chunks = data.source.table.column(0).chunks
+    starts = np.cumsum([0, *map(len, chunks)]).tolist()
+    return WindowStream(tuple(starts), shuffle.row_groups, seed)
 
 
 def _stream(data: Dataset | Mix, seed: int | None) -> Stream:

@@ -111,17 +111,28 @@ def _joined(files: list[str], tables: list[pa.Table], kind: Kind) -> pa.Table:
         if kind.infers:
             same = table.column_names == first.names
         if not same:
-            raise _differ(file, files[0], table.schema, first)
+            raise differ(file, files[0], table.schema, first)
         try:
             if kind.infers:
                 both = [first, table.schema]
                 first = pa.unify_schemas(both, promote_options=promote)
         except pa.ArrowException as error:
-            raise _differ(file, files[0], table.schema, first) from error
+            raise differ(file, files[0], table.schema, first) from error
     return pa.concat_tables(tables, promote_options=promote)
 
 
-def _differ(file: str, other: str, found: pa.Schema, first: pa.Schema) -> ShapeError:
+def differ(file: str, other: str, found: pa.Schema, first: pa.Schema) -> ShapeError:
+    """Makes the error for files of one dataset that differ in their columns.
+
+    Args:
+      file: that differs.
+      other: the first file.
+      found: schema of the one.
+      first: schema of the other.
+
+    Returns:
+      The error.
+    """
     return ShapeError(
         f"{file} has other columns than {other}:\n{found.remove_metadata()}\nagainst\n"
         f"{first.remove_metadata()}\nRead them apart, or pick what they share with "

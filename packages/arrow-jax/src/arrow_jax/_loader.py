@@ -20,8 +20,11 @@ from arrow_jax._mix import Mix
 from arrow_jax._placement import Placement, shardings_of
 from arrow_jax._poisson import Poisson
 from arrow_jax._rows import check_batch_size
+from arrow_jax._scan import Scan
+from arrow_jax._scan_feed import scan_feed
 from arrow_jax._state import make_state, read_state
 from arrow_jax._step import Order, Position
+from arrow_jax._window import Window
 
 _LAST = ("mask", "drop", "keep")
 
@@ -35,10 +38,10 @@ class Loader:
     the number of hosts, and a run goes on from a saved state exactly, at no cost.
 
     Args:
-      ds: the rows, or a `mix` of datasets; of the format, the columns, `nulls` and
-        `device` hold.
+      ds: the rows, a `mix` of datasets, or files from `scan_parquet`; of the format,
+        the columns, `nulls` and `device` hold.
       batch_size: rows in a batch, over all devices and processes together.
-      shuffle: whether each epoch has its own random order.
+      shuffle: whether each epoch has its own random order; for files a `Window`.
       seed: of the shuffle.
       epochs: how often to go through the rows, or None for ever.
       last: "mask" fills the last batch of each epoch up by repeating a row and adds
@@ -86,10 +89,10 @@ class Loader:
 
     def __init__(
         self,
-        ds: Dataset | Mix,
+        ds: Dataset | Mix | Scan,
         batch_size: int,
         *,
-        shuffle: bool = False,
+        shuffle: bool | Window = False,
         seed: int = 0,
         epochs: int | None = 1,
         last: str = "mask",
@@ -107,7 +110,8 @@ class Loader:
         self._x64 = bool(jax.config.jax_enable_x64)
         self._default_device = jax.config.jax_default_device
         forms = read_forms(ragged or {})
-        self._feed: Feed = memory_feed(
+        open_feed: Any = scan_feed if isinstance(ds, Scan) else memory_feed
+        self._feed: Feed = open_feed(
             ds,
             shuffle=shuffle,
             seed=seed,
@@ -122,7 +126,7 @@ class Loader:
                 self._feed.stream, epochs=epochs, last=last, block=self._feed.block
             )
         else:
-            _check_sampling(ds, forms, shuffle=shuffle, last=last)
+            _check_sampling(ds, forms, shuffle=bool(shuffle), last=last)
             self._order = sample_order(
                 sampling, len(ds), epochs=epochs, batch_size=batch_size, seed=seed
             )
@@ -263,7 +267,7 @@ class Loader:
 def _check_options(
     ds: Any, batch_size: Any, epochs: Any, last: str, prefetch: Any
 ) -> None:
-    if not isinstance(ds, Dataset | Mix):
+    if not isinstance(ds, Dataset | Mix | Scan):
         raise ArrowJaxError(
             f"Loader got a {type(ds).__name__}, wanted a Dataset; make one with "
             "Dataset.from_arrow, Dataset.from_dict or read_parquet"
@@ -280,8 +284,8 @@ def _check_options(
 def _check_sampling(
     ds: Any, forms: Mapping[str, Form], *, shuffle: bool, last: str
 ) -> None:
-    if isinstance(ds, Mix):
-        raise ArrowJaxError("sampling= is for one dataset, not for a mix")
+    if not isinstance(ds, Dataset):
+        raise ArrowJaxError("sampling= is for one dataset in memory, not for a mix")
     if shuffle or last != "mask" or block_form(forms)[0] is not None:
         raise ArrowJaxError(
             "sampling= draws every batch by itself: it goes with shuffle=False, "

@@ -103,7 +103,7 @@ def mix(
             )
     sizes = [len(ds) for ds in datasets]
     ends = np.cumsum([0, *sizes]).tolist()
-    n = sum(sizes) if rows is None else int(rows)
+    n = sum(sizes) if rows is None else rows
     if n < 1:
         raise ArrowJaxError(f"rows={rows!r}: wanted at least 1")
     return Mix(concatenate(datasets), tuple(ends), tuple(quotas.tolist()), n, seed)

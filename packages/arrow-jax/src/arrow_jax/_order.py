@@ -38,7 +38,9 @@ class RowOrder:
         n = len(taken.rows)
         if not n or (across and n < batch_size):
             return None
-        draft = Draft(taken.rows, n, n)
+        rest = self.stream.n - at.row
+        turn = rest if across and n > rest else None
+        draft = Draft(taken.rows, n, n, epoch=at.epoch, turn=turn)
         if self.last == "mask":
             draft = filled(draft, batch_size)
         return Step(draft, Position(taken.epoch, taken.row))

@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pyarrow.fs as pafs
+
 from arrow_jax._errors import ArrowJaxError
 
 
@@ -125,3 +127,18 @@ def opened(path: str) -> Generator[Any]:
     files, inside = _fsspec(path)
     with files.open(inside, "rb") as file:
         yield file
+
+
+def filesystem_of(path: str) -> tuple[Any, str]:
+    """Finds how Arrow opens a file.
+
+    Args:
+      path: of the file, or its address.
+
+    Returns:
+      Arrow's filesystem, and the path within.
+    """
+    if not is_address(path):
+        return pafs.LocalFileSystem(), path
+    files, inside = _fsspec(path)
+    return pafs.PyFileSystem(pafs.FSSpecHandler(files)), inside

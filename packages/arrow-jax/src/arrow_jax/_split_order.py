@@ -69,7 +69,9 @@ class SplitOrder:
         )
         n_real = -(-n // self.capacity)
         size = batch_size if self.last == "mask" else n_real
-        return Step(Draft(rows[piece], n_real, size, layout=layout), after)
+        return Step(
+            Draft(rows[piece], n_real, size, layout=layout, epoch=at.epoch), after
+        )
 
     def _pieces(
         self, at: Position, wanted: int

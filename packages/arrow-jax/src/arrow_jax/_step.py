@@ -53,6 +53,8 @@ class Draft(NamedTuple):
       size: rows of the batch.
       length: that ragged columns are padded to, where batches differ in it.
       layout: of packed rows.
+      epoch: in which it begins.
+      turn: how many of its rows are of that epoch, if not all.
     """
 
     rows: Index
@@ -60,6 +62,43 @@ class Draft(NamedTuple):
     size: int
     length: int | None = None
     layout: Layout | None = None
+    epoch: int = 0
+    turn: int | None = None
+
+    def local(self, wanted: np.ndarray) -> "Draft":
+        """Picks a part of the batch.
+
+        Args:
+          wanted: int64[k], positions on the batch axis, ascending.
+
+        Returns:
+          The batch of these alone.
+        """
+        rows = np.asarray(self.rows, np.int64)
+        if self.layout is None:
+            turn = None if self.turn is None else int((wanted < self.turn).sum())
+            return self._replace(rows=rows[wanted], size=len(wanted), turn=turn)
+        new = np.full(self.size, -1)
+        new[wanted] = np.arange(len(wanted))
+        kept = np.flatnonzero(new[self.layout.bins] >= 0)
+        layout = Layout(*(part[kept] for part in self.layout))
+        layout = layout._replace(bins=new[layout.bins])
+        return self._replace(rows=rows[kept], size=len(wanted), layout=layout)
+
+    def of(self, pieces: np.ndarray, rows: np.ndarray) -> "Draft":
+        """Picks some of the rows, under other numbers.
+
+        Args:
+          pieces: int64[k], positions in `rows` of this batch.
+          rows: int64[k], what these are called where they are read.
+
+        Returns:
+          A batch of these alone; with a layout, of the same size.
+        """
+        if self.layout is None:
+            return self._replace(rows=rows, n_real=len(rows), size=len(rows))
+        layout = Layout(*(part[pieces] for part in self.layout))
+        return self._replace(rows=rows, layout=layout)
 
 
 class Step(NamedTuple):

@@ -1,0 +1,291 @@
+"""Parquet files that are read a few row groups at a time."""
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as pads
+
+from arrow_jax._errors import ArrowJaxError
+from arrow_jax._facts import KEY, Facts, from_json, merge
+from arrow_jax._features import Features
+from arrow_jax._files import differ
+from arrow_jax._format import PYTHON, Format, check_columns, make_format, summary
+from arrow_jax._metadata import read_features
+from arrow_jax._parquet import PARQUET
+from arrow_jax._paths import expand, filesystem_of, is_address
+
+
+class Group(NamedTuple):
+    """A row group.
+
+    Attributes:
+      file: its number among the files.
+      number: its number in the file.
+      n: how many rows it has, after `filters`.
+    """
+
+    file: int
+    number: int
+    n: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Scan:
+    """Parquet files for a `Loader` that need not fit into memory; from `scan_parquet`.
+
+    Attributes:
+      files: their names.
+      fragments: the same, as Arrow opens them.
+      groups: the row groups, in order.
+      schema: of the columns.
+      features: one a column.
+      filters: an Arrow expression, or None.
+      folder: where paths in image columns start.
+      said: what the files say is known about their columns.
+      format: columns, nulls, dtype and device for the loader.
+
+    Example:
+      >>> import pathlib, tempfile
+      >>> from arrow_jax import Loader, Window, scan_parquet, write_parquet
+      >>> folder = pathlib.Path(tempfile.mkdtemp())
+      >>> write_parquet(folder / "a.parquet", {"x": [1, 2, 3]})
+      >>> scan = scan_parquet(folder)
+      >>> batch = next(iter(Loader(scan, 3, shuffle=Window(8))))
+      >>> sorted(batch["x"].tolist())
+      [1, 2, 3]
+    """
+
+    files: tuple[str, ...]
+    fragments: tuple[Any, ...]
+    groups: tuple[Group, ...]
+    schema: pa.Schema
+    features: Features
+    filters: Any
+    folder: Path | None
+    said: Mapping[str, Facts]
+    format: Format = PYTHON
+    known: dict[Any, Any] = field(default_factory=dict)
+    _lock: Any = field(default_factory=threading.Lock)
+
+    def __len__(self) -> int:
+        return int(self.starts[-1])
+
+    @property
+    def starts(self) -> np.ndarray:
+        """The row at which each row group begins, and the end of the last."""
+        return np.cumsum([0, *(group.n for group in self.groups)])
+
+    @property
+    def column_names(self) -> list[str]:
+        """The columns that the format gives."""
+        chosen = self.format.columns
+        return list(self.schema.names if chosen is None else chosen)
+
+    def with_format(
+        self,
+        kind: str | None = None,
+        *,
+        columns: Any = None,
+        device: Any = None,
+        nulls: Any = "error",
+        dtype: Any = None,
+    ) -> "Scan":
+        """Chooses what the loader makes of the columns; see `Dataset.with_format`.
+
+        Columns that are not named are not read.
+
+        Args:
+          kind: "jax", "numpy" or None; the loader gives arrays in any case.
+          columns: the names to give; all of them by default.
+          device: see `Dataset.with_format`.
+          nulls: likewise; with "mask", every level of a column whose files do not say
+            that it has no nulls gets a mask.
+          dtype: likewise.
+
+        Returns:
+          The same files in another format.
+
+        Raises:
+          ArrowJaxError: if a column or an option is unknown.
+        """
+        chosen = make_format(
+            kind,
+            self.schema.names,
+            columns=columns,
+            device=device,
+            nulls=nulls,
+            dtype=dtype,
+        )
+        return replace(self, format=chosen)
+
+    def read(self, groups: Sequence[int], columns: Sequence[str]) -> pa.Table:
+        """Reads row groups.
+
+        Args:
+          groups: their numbers, ascending.
+          columns: the names to read.
+
+        Returns:
+          Their rows, one after the other.
+
+        Raises:
+          ArrowJaxError: if a file is gone or was cut short.
+        """
+        parts = []
+        for file in dict.fromkeys(self.groups[g].file for g in groups):
+            wanted = [self.groups[g] for g in groups if self.groups[g].file == file]
+            part = self._read(file, [g.number for g in wanted], list(columns))
+            if len(part) != sum(g.n for g in wanted):
+                raise ArrowJaxError(
+                    f"{self.files[file]} has changed since it was opened. Scan it again"
+                )
+            parts.append(part)
+        return pa.concat_tables(parts)
+
+    def _read(self, file: int, numbers: list[int], columns: list[str]) -> pa.Table:
+        try:
+            some = self.fragments[file].subset(row_group_ids=numbers)
+            table = some.to_table(columns=columns, filter=self.filters)
+        except (OSError, pa.ArrowException) as error:
+            raise ArrowJaxError(
+                f"{self.files[file]} can't be read any more: {error}. It was there "
+                "when the scan was made; put it back and resume"
+            ) from error
+        return table.cast(pa.schema([self.schema.field(n) for n in columns]))
+
+    def fact(self, key: Any, find: Any) -> Any:
+        """Finds something about the rows once.
+
+        Args:
+          key: what it is called.
+          find: finds it.
+
+        Returns:
+          What `find` returned the first time.
+        """
+        with self._lock:
+            if key not in self.known:
+                self.known[key] = find()
+            return self.known[key]
+
+    def __repr__(self) -> str:
+        lines = summary(len(self), self.features, self.format).split("\n")
+        n = len(self.files)
+        files = f"{n} file{'s' if n > 1 else ''}, {len(self.groups)} row groups"
+        return "\n".join([f"Scan of {files}, {len(self):,} rows", *lines[1:]])
+
+
+def scan_parquet(
+    paths: Any,
+    *,
+    columns: Sequence[str] | None = None,
+    filters: Any = None,
+    features: Mapping[str, Any] | None = None,
+    folder: Any = None,
+) -> Scan:
+    """Opens Parquet files for a `Loader`, without reading their rows.
+
+    Use it for files that do not fit into memory; `read_parquet` reads them whole. Only
+    footers are read now, and the row groups as the loader gets to them. What a column
+    becomes must be known beforehand: lists of any length want `ragged=`, images a
+    declared shape.
+
+    Args:
+      paths: as for `read_parquet`, but no mapping.
+      columns: the names to read; all of them by default.
+      filters: an Arrow expression; which rows it keeps is counted now, reading only the
+        columns it names.
+      features: what some of the columns are, such as `Image(shape=(28, 28))`.
+      folder: as for `read_parquet`.
+
+    Returns:
+      The scan.
+
+    Raises:
+      FileNotFoundError: if there is nothing at a path.
+      ArrowJaxError: if a file is not Parquet or is cut short, a column is not there, or
+        files differ in their columns.
+
+    Example:
+      >>> import pathlib, tempfile
+      >>> from arrow_jax import scan_parquet, write_parquet
+      >>> folder = pathlib.Path(tempfile.mkdtemp())
+      >>> write_parquet(folder / "a.parquet", {"x": [1, 2, 3]})
+      >>> scan_parquet(folder)
+      Scan of 1 file, 1 row groups, 3 rows
+        x  Value(dtype='int64')
+    """
+    several = isinstance(paths, Sequence) and not isinstance(paths, str)
+    listed = paths if several else [paths]
+    files = [f for p in listed for f in expand(str(p), PARQUET.endings)]
+    if not files:
+        raise ArrowJaxError("scan_parquet got an empty list: name at least one file")
+    fragments = [_open(file) for file in files]
+    first = fragments[0].physical_schema
+    for file, fragment in zip(files, fragments, strict=True):
+        if not fragment.physical_schema.equals(first):
+            raise differ(file, files[0], fragment.physical_schema, first)
+    if columns is not None:
+        check_columns(tuple(columns), first.names)
+    names = first.names if columns is None else list(columns)
+    schema = pa.schema([first.field(name) for name in names], first.metadata)
+    known = dict(read_features(schema)) | dict(features or {})
+    check_columns(tuple(known), names)
+    facts = [from_json((f.metadata.metadata or {}).get(KEY)) for f in fragments]
+    folders = {str(Path(f).parent) for f in files if not is_address(f)}
+    below = Path(folders.pop()) if len(folders) == 1 else None
+    return Scan(
+        files=tuple(files),
+        fragments=tuple(fragments),
+        groups=tuple(_groups(files, fragments, filters)),
+        schema=schema,
+        features=Features(known),
+        filters=filters,
+        folder=below if folder is None else Path(folder),
+        said=merge(facts) if all(facts) else {},
+    )
+
+
+def _open(path: str) -> Any:
+    filesystem, inside = filesystem_of(path)
+    try:
+        fragment = pads.ParquetFileFormat().make_fragment(inside, filesystem)
+        fragment.ensure_complete_metadata()
+    except FileNotFoundError as error:
+        raise FileNotFoundError(
+            f"there is nothing at {path}. Check the address"
+        ) from error
+    except (OSError, pa.ArrowException) as error:
+        reason = str(error).split(". ", maxsplit=1)[0].replace("\n", " ")
+        raise ArrowJaxError(
+            f"{path} can't be read as Parquet: {reason}. It is another kind of file or "
+            "was cut short; get it again, or write one with arrow_jax.write_parquet"
+        ) from error
+    return fragment
+
+
+def _groups(files: list[str], fragments: list[Any], filters: Any) -> list[Group]:
+    found = []
+    for number, (file, fragment) in enumerate(zip(files, fragments, strict=True)):
+        for group in fragment.row_groups:
+            n = group.num_rows
+            if filters is not None:
+                n = _kept(file, fragment, group.id, filters)
+            if n:
+                found.append(Group(number, group.id, n))
+    return found
+
+
+def _kept(file: str, fragment: Any, number: int, filters: Any) -> int:
+    try:
+        return fragment.subset(row_group_ids=[number]).count_rows(filter=filters)
+    except (pa.ArrowException, TypeError) as error:
+        raise ArrowJaxError(
+            f"filters= can't be applied to {file}: {error}. Give an Arrow expression, "
+            'such as pyarrow.compute.field("label") == 3'
+        ) from error
