@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.dataset as pads
 
 from arrow_jax._errors import ArrowJaxError
 from arrow_jax._facts import KEY, Facts, from_json, merge
@@ -252,6 +251,8 @@ def scan_parquet(
 
 
 def _open(path: str) -> Any:
+    import pyarrow.dataset as pads  # noqa: PLC0415  (it loads pandas)
+
     filesystem, inside = filesystem_of(path)
     try:
         fragment = pads.ParquetFileFormat().make_fragment(inside, filesystem)
