@@ -17,7 +17,7 @@ from arrow_jax._planner import check_times, plan_columns
 from arrow_jax._rows import check_batch_size, compose, resolve
 from arrow_jax._source import Source
 from arrow_jax._table import as_table, with_features
-from arrow_jax._together import FEWEST_BATCHES, Together, find_together
+from arrow_jax._together import Together, find_together
 from arrow_jax._unread import typed_columns
 from arrow_jax._verbs import check_batched, kept_rows, mapped
 
@@ -268,7 +268,9 @@ class Dataset(ColumnVerbs):
     def iter(self, batch_size: int, *, drop_last_batch: bool = False) -> Iterator[Any]:
         """Gives the rows in batches, in order.
 
-        `Loader` does more: it shuffles, prefetches, shards and resumes.
+        `Loader` does more: it shuffles, prefetches, shards and resumes. In the format
+        "jax" up to 16 batches are ahead of the reader, of 16 MB together, and after
+        some hundred batches a compiled function sends them.
 
         Args:
           batch_size: rows in a batch; the last one may have fewer.
@@ -290,16 +292,16 @@ class Dataset(ColumnVerbs):
         return self._batches(batch_size, stop)
 
     def _batches(self, batch_size: int, stop: int) -> Iterator[Any]:
-        together = self._together(batch_size)
-        for i in range(0, stop, batch_size):
-            if together is not None and i + batch_size <= len(self):
-                yield together.batch(compose(self.rows, range(i, i + batch_size)))
-            else:
-                yield self[i : i + batch_size]
+        together, first = self._together(batch_size), 0
+        if together is not None:
+            n = stop // batch_size
+            first = n * batch_size
+            yield from together.batches(self.rows, n)
+        for i in range(first, stop, batch_size):
+            yield self[i : i + batch_size]
 
     def _together(self, batch_size: int) -> Together | None:
-        few = len(self) < batch_size * FEWEST_BATCHES
-        if self.format.kind != "jax" or few:
+        if self.format.kind != "jax":
             return None
         plans = {name: self._plan(name) for name in self.column_names}
         return find_together(plans, self.format, batch_size)

@@ -79,11 +79,12 @@ def load_dataset(
     if split is not None and patterns and split in patterns:
         patterns = {split: patterns[split]}  # only its files were fetched
     splits = _files_by_split(here, patterns)
-    empty = [name for name in patterns or () if name and name not in splits]
+    known = patterns or {}
+    empty = [name for name in known if name and name not in splits]
     if empty:
         raise ArrowJaxError(
             f"{repo_or_folder}: its card says that split {empty[0]!r} is "
-            f"{patterns[empty[0]]}, and no file that can be read is called so; known "
+            f"{known[empty[0]]}, and no file that can be read is called so; known "
             f"are {_endings()}. Correct README.md, or name the files: "
             "read_parquet({'train': ...})"
         )

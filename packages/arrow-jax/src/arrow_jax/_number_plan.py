@@ -215,6 +215,13 @@ class NumberPlan:
         """Makes NumPy of some rows."""
         return self._render(self.column.gather(rows), top=True)
 
+    def plain(self, rows: Index) -> np.ndarray:
+        """Makes numbers of some rows of a tensor; a cast is left to whoever copies."""
+        node = self.column.gather(rows)
+        if isinstance(node, Tensor) and node.valid is None and node.inner is None:
+            return node.values
+        return self.batch(rows)
+
     def _render(self, node: Node, *, top: bool) -> Any:
         wants_mask = self.options.nulls == "mask"
         if isinstance(node, Lists):

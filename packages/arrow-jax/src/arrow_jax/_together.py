@@ -1,15 +1,17 @@
-"""Many small columns to the device in one call.
+"""Batches a little ahead of their reader, many arrays in one call.
 
-`jax.device_put` costs some time for each array, however small; a compiled function
-that returns its arguments takes half of that. Compiling it pays after some dozens of
-batches of one size, so only long iterations do this; what comes out is the same.
+`jax.device_put` costs some time for each call and each array, however small; a compiled
+function that returns its arguments costs a third of that, and one that takes many small
+columns apart from one buffer a tenth. Compiling pays after some hundred batches of one
+kind, so the first ones go without. What comes out is the same.
 """
 
+import functools
+import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -17,19 +19,61 @@ import numpy as np
 from arrow_jax._chunks import Index
 from arrow_jax._device import find_device, mode, put
 from arrow_jax._format import Format
-from arrow_jax._nodes import Tensor, aligned
+from arrow_jax._nodes import aligned
 from arrow_jax._number_plan import NumberPlan
 from arrow_jax._plan import Plan
+from arrow_jax._rows import compose
 
-FEWEST_BATCHES = 48
-_FEWEST_COLUMNS = 4
-_MOST_BYTES = 1 << 16  # of a column in a batch; greater ones are worth their call
+PAYS_AFTER = 128  # batches of one kind, by all iterations of this process
+_MOST_AHEAD = 16  # batches
+_MOST_BYTES_AHEAD = 16 << 20
+# Bytes of a column in a batch: below the first it is packed with others of its kind,
+# below the second it is copied by the compiled function, above it is transferred alone.
+_SMALL, _GREAT = 1 << 16, 1 << 19
+# XLA's CPU backend runs so many copies in the calling thread; more it hands to others,
+# which takes twice as long.
+_MOST_OF_A_CALL = 8
 
 
-@cache
-def _sender(device: jax.Device | None) -> Any:
-    where = device and jax.sharding.SingleDeviceSharding(device)
-    return jax.jit(lambda arrays: arrays, out_shardings=where)
+class Bunch(NamedTuple):
+    """Columns that one call sends.
+
+    Attributes:
+      names: of the columns.
+      dtype: of all, where they are packed.
+      shape: of a batch of each, where they are packed.
+    """
+
+    names: tuple[str, ...]
+    dtype: np.dtype
+    shape: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """How many numbers a batch of all has."""
+        return len(self.names) * math.prod(self.shape)
+
+
+class _Sender:
+    """Sends batches of one kind.
+
+    Attributes:
+      n_sent: how many batches there have been.
+      split: a compiled function from columns in one buffer to each.
+      same: a compiled function from columns to the same.
+    """
+
+    def __init__(self, device: jax.Device | None) -> None:
+        where = device and jax.sharding.SingleDeviceSharding(device)
+        self.n_sent = 0
+        self.split = jax.jit(lambda packed: list(packed), out_shardings=where)  # noqa: PLW0108  (a function of its own, for a cache of its own)
+        self.same = jax.jit(lambda columns: columns, out_shardings=where)
+
+
+@functools.lru_cache(maxsize=64)
+def _sender(kind: tuple[Any, ...], device: jax.Device | None) -> _Sender:
+    del kind  # each has its own count
+    return _Sender(device)
 
 
 @dataclass(frozen=True)
@@ -38,42 +82,103 @@ class Together:
 
     Attributes:
       plans: of all columns.
-      small: column -> its numbers for all rows of the source, for those that go
-        together.
       format: of the dataset.
+      batch_size: rows in a batch.
+      packed: the small columns, by dtype and shape.
+      whole: the columns that are alone of their kind or no longer small, by call.
+      great: those, each of which is worth a transfer.
+      ahead: how many batches at once, at most.
     """
 
     plans: Mapping[str, Plan]
-    small: Mapping[str, np.ndarray]
     format: Format
+    batch_size: int
+    packed: Sequence[Bunch]
+    whole: Sequence[tuple[str, ...]]
+    great: tuple[str, ...]
+    ahead: int
 
-    def batch(self, rows: Index) -> dict[str, Any]:
-        """Gives a batch as `give` does.
+    def batches(self, rows: Index, n: int) -> Iterator[dict[str, Any]]:
+        """Gives full batches, as `give` does; one ahead at first, then more.
 
         Args:
           rows: of the source.
+          n: how many batches.
 
-        Returns:
+        Yields:
           name -> column, in the order of the format.
         """
-        key = slice(rows.start, rows.stop) if isinstance(rows, range) else rows
-        arrays = []
-        with np.errstate(under="ignore"):
-            for name, values in self.small.items():
-                made = aligned((len(rows), *values.shape[1:]), self._dtype(name))
-                made[...] = values[key]
-                arrays.append(made)
-        name = self.format.device
-        with mode(x64=self.format.x64):
-            sent = _sender(None if name is None else find_device(name))(arrays)
-            found = dict(zip(self.small, sent, strict=True))
-            alone = {n: p.batch(rows) for n, p in self.plans.items() if n not in found}
-            found |= put(alone, name) if alone else {}
-        return {n: found[n] for n in self.plans}
+        first, ahead = 0, 1
+        while first < n:
+            ahead = min(ahead, self.ahead, n - first)
+            yield from self._group(self._rows(rows, first, ahead), ahead)
+            first, ahead = first + ahead, 2 * ahead
 
-    def _dtype(self, name: str) -> np.dtype:
-        plan: Any = self.plans[name]
-        return plan.dtype
+    def _rows(self, rows: Index, first: int, n: int) -> Index:
+        return compose(
+            rows, range(first * self.batch_size, (first + n) * self.batch_size)
+        )
+
+    def _group(self, rows: Index, n: int) -> Iterator[dict[str, Any]]:
+        found = self._numbers(rows, n)
+        others = {k: plan for k, plan in self.plans.items() if k not in found[0]}
+        for i, batch in enumerate(found):
+            if others:
+                part = self._rows(rows, i, 1)
+                rest = {name: plan.batch(part) for name, plan in others.items()}
+                with mode(x64=self.format.x64):
+                    batch.update(put(rest, self.format.device))
+            yield {name: batch[name] for name in self.plans}
+
+    def _numbers(self, rows: Index, n: int) -> list[dict[str, Any]]:
+        name = self.format.device
+        device = None if name is None else find_device(name)
+        sender = _sender((self.batch_size, *self.packed, *self.whole), device)
+        sender.n_sent += n
+        if sender.n_sent <= PAYS_AFTER:
+            packed = {name for bunch in self.packed for name in bunch.names}
+            names = (*packed, *itertools.chain(*self.whole), *self.great)
+            return self._transferred(names, rows, n, device)
+        found = self._transferred(self.great, rows, n, device)
+        size = self.batch_size
+        with mode(x64=self.format.x64):
+            for bunch in self.packed:
+                for batch, buffer in zip(
+                    found, self._pack(bunch, rows, n), strict=True
+                ):
+                    batch.update(zip(bunch.names, sender.split(buffer), strict=True))
+            for names in self.whole:
+                columns = [self.plans[name].batch(rows) for name in names]
+                for i, batch in enumerate(found):
+                    own = [column[i * size : (i + 1) * size] for column in columns]
+                    batch.update(zip(names, sender.same(own), strict=True))
+        return found
+
+    def _transferred(
+        self, names: Sequence[str], rows: Index, n: int, device: jax.Device | None
+    ) -> list[dict[str, Any]]:
+        parts = [self._rows(rows, i, 1) for i in range(n)]
+        arrays = [self.plans[name].batch(part) for part in parts for name in names]
+        with mode(x64=self.format.x64):
+            placed = iter(jax.device_put(arrays, device))
+        return [dict(zip(names, placed, strict=False)) for _ in parts]
+
+    def _pack(self, bunch: Bunch, rows: Index, n: int) -> list[np.ndarray]:
+        """Lays the columns of n batches beside each other, cast on the way."""
+        # Each batch begins where jax's CPU backend can use it without a copy.
+        step = 64 // bunch.dtype.itemsize
+        buffer = aligned((n, -(-bunch.size // step) * step), bunch.dtype)
+        batches = [
+            line[: bunch.size].reshape(len(bunch.names), *bunch.shape)
+            for line in buffer
+        ]
+        size = math.prod(bunch.shape)
+        with np.errstate(under="ignore"):
+            for at, name in enumerate(bunch.names):
+                plan: Any = self.plans[name]
+                into = buffer[:, at * size : (at + 1) * size]
+                into[...] = plan.plain(rows).reshape(n, size)
+        return batches
 
 
 def find_together(
@@ -87,22 +192,46 @@ def find_together(
       batch_size: rows in a batch.
 
     Returns:
-      What gives the batches, or None if there are too few such columns.
+      What gives the batches, or None if no column is one array of numbers.
     """
-    small = {name: _plain_values(plan, batch_size) for name, plan in plans.items()}
-    found = {name: values for name, values in small.items() if values is not None}
-    if isinstance(form.device, jax.sharding.Sharding) or len(found) < _FEWEST_COLUMNS:
+    if isinstance(form.device, jax.sharding.Sharding):
         return None
-    return Together(plans, found, form)
+    sizes = {name: _size(plan) * batch_size for name, plan in plans.items()}
+    sizes = {name: size for name, size in sizes.items() if size}
+    if not sizes:
+        return None
+    kinds: dict[Any, list[str]] = {}
+    for name in [name for name, size in sizes.items() if size <= _SMALL]:
+        spec = plans[name].spec
+        kinds.setdefault((spec.dtype, (batch_size, *spec.shape)), []).append(name)
+    packed = [
+        Bunch(names, *kind)
+        for kind, alike in kinds.items()
+        for names in _in_calls(alike)
+        if len(names) > 1
+    ]
+    apart = {name for bunch in packed for name in bunch.names}
+    whole = [n for n, size in sizes.items() if size <= _GREAT and n not in apart]
+    return Together(
+        plans=plans,
+        format=form,
+        batch_size=batch_size,
+        packed=packed,
+        whole=_in_calls(whole),
+        great=tuple(n for n, size in sizes.items() if size > _GREAT),
+        ahead=max(1, min(_MOST_AHEAD, _MOST_BYTES_AHEAD // sum(sizes.values()))),
+    )
 
 
-def _plain_values(plan: Plan, batch_size: int) -> np.ndarray | None:
-    """The numbers of a small column without nulls that lies in one piece, else None."""
+def _in_calls(names: list[str]) -> list[tuple[str, ...]]:
+    most = _MOST_OF_A_CALL
+    return [tuple(names[i : i + most]) for i in range(0, len(names), most)]
+
+
+def _size(plan: Plan) -> int:
+    """The bytes of a row that is one array; 0 for any other."""
     if not isinstance(plan, NumberPlan) or plan.options.nulls == "mask":
-        return None
-    (first, *others) = plan.column.chunks
-    if others or not isinstance(first, Tensor):
-        return None
-    size = batch_size * math.prod(first.values.shape[1:]) * plan.dtype.itemsize
-    plain = first.valid is None and first.inner is None
-    return first.values if plain and 0 < size <= _MOST_BYTES else None
+        return 0
+    if plan.is_ragged:
+        return 0
+    return math.prod(plan.spec.shape) * plan.dtype.itemsize
