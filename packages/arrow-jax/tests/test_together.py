@@ -128,7 +128,7 @@ def test_a_reader_of_one_batch_waits_for_one(monkeypatch):
     next(batches)
     assert seen == [2]
     next(batches)
-    assert seen == [2, 4]
+    assert seen == [2, 8]
 
 
 @pytest.mark.parametrize("pays_after", [0, 10**9])

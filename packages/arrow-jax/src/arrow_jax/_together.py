@@ -112,7 +112,7 @@ class Together:
         while first < n:
             ahead = min(ahead, self.ahead, n - first)
             yield from self._group(self._rows(rows, first, ahead), ahead)
-            first, ahead = first + ahead, 2 * ahead
+            first, ahead = first + ahead, 4 * ahead
 
     def _rows(self, rows: Index, first: int, n: int) -> Index:
         return compose(
@@ -157,6 +157,8 @@ class Together:
     def _transferred(
         self, names: Sequence[str], rows: Index, n: int, device: jax.Device | None
     ) -> list[dict[str, Any]]:
+        if not names:
+            return [{} for _ in range(n)]
         parts = [self._rows(rows, i, 1) for i in range(n)]
         arrays = [self.plans[name].batch(part) for part in parts for name in names]
         with mode(x64=self.format.x64):
