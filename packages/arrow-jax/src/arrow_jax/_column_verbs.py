@@ -16,6 +16,7 @@ from arrow_jax._facts import Facts, column_of, key_of
 from arrow_jax._features import Features
 from arrow_jax._format import Format, check_columns
 from arrow_jax._give import give
+from arrow_jax._materialize import materialized
 from arrow_jax._metadata import write_features
 from arrow_jax._row_verbs import RowVerbs
 from arrow_jax._source import Source
@@ -48,6 +49,38 @@ class ColumnVerbs(RowVerbs):
           dtype('uint8')
         """
         return self.cast({name: feature})
+
+    def materialize(self, path: Any) -> Self:
+        """Decodes images and sounds once, into a file that is mapped into memory.
+
+        Decoding costs more than anything else a loader does. What this returns has
+        tensors in place of images and sounds, and costs what copying them costs; the
+        file is many times as big as what was compressed. If the file is there already,
+        it is used, provided that it was made of the same columns and as many rows of
+        the same files.
+
+        Args:
+          path: of the file, in Arrow's IPC stream layout; it appears when complete.
+
+        Returns:
+          The same rows in the same format.
+
+        Raises:
+          ArrowJaxError: if the path holds something else, or can't be written.
+          DecodeError: if an image or a sound can't be decoded; names the row.
+
+        Example:
+          >>> import pathlib, tempfile
+          >>> import numpy as np
+          >>> from arrow_jax import Dataset, Image
+          >>> pixels = np.zeros((2, 4, 4), np.uint8)
+          >>> ds = Dataset.from_dict({"im": pixels}, {"im": Image()})
+          >>> ds = ds.materialize(pathlib.Path(tempfile.mkdtemp()) / "im.arrow")
+          >>> ds.with_format("jax")["im"].shape
+          (2, 4, 4)
+        """
+        source = materialized(self, path)
+        return replace(self, source=source, rows=range(len(source)))
 
     def cast(self, features: Mapping[str, Any]) -> Self:
         """Makes some columns something else; see `cast_column`.
