@@ -1,6 +1,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from sounds import encoded
 
 from arrow_jax import (
     ArrowJaxError,
@@ -12,7 +13,6 @@ from arrow_jax import (
     Image,
     Loader,
 )
-from sounds import encoded
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (1200, 6, 5), np.uint8)
 FEATURES = Features({"im": Image(), "y": ClassLabel(["a", "b"])})
