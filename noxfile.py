@@ -93,6 +93,16 @@ def add_sessions(path: Path) -> list[str]:
             run_benchmarks(session, path)
 
         added.append(bench)
+    if (path / "peers").is_dir():
+
+        @nox.session(name=f"peers-{module}", python=NEWEST, tags=[name], default=False)
+        def peers(session: nox.Session) -> None:
+            """Test the package beside big libraries that it can feed."""
+            session.install("-e", str(path), f"--group={path / 'pyproject.toml'}:peers")
+            session.chdir(path)
+            session.run("pytest", "peers", *session.posargs)
+
+        added.append(peers)
     return [str(session.name) for session in added]
 
 

@@ -31,6 +31,7 @@ from arrow_jax._features import (
     Value,
 )
 from arrow_jax._forms import Flat, Pad
+from arrow_jax._grain import GrainSource
 from arrow_jax._ipc import read_ipc
 from arrow_jax._ledger import Stats
 from arrow_jax._load import load_dataset
@@ -41,6 +42,7 @@ from arrow_jax._parquet import read_parquet
 from arrow_jax._poisson import Poisson
 from arrow_jax._scan import Scan, scan_parquet
 from arrow_jax._text import read_csv, read_json
+from arrow_jax._torch import collate
 from arrow_jax._window import Window
 from arrow_jax._write import write_parquet
 
@@ -61,6 +63,7 @@ __all__ = [
     "Dictionary",
     "Features",
     "Flat",
+    "GrainSource",
     "Image",
     "List",
     "Loader",
@@ -80,6 +83,7 @@ __all__ = [
     "UnsupportedTypeError",
     "Value",
     "Window",
+    "collate",
     "concatenate",
     "load_dataset",
     "mix",

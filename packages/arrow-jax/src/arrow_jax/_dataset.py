@@ -262,6 +262,10 @@ class Dataset(ColumnVerbs):
             return self._give(self.column_names, compose(self.rows, row), one=True)
         return self._give(self.column_names, compose(self.rows, positions))
 
+    def __getitems__(self, rows: list[int]) -> Any:
+        """Gives rows as one batch; torch's DataLoader asks for them so."""
+        return self[rows]
+
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
 
