@@ -12,10 +12,13 @@ from jraph_kit._adjacency import (
     to_csr,
     to_dense,
 )
+from jraph_kit._attention import GAT, GATv2
 from jraph_kit._batch import Batch, batch, pad, unbatch, unpad
 from jraph_kit._buckets import Buckets, Shape
 from jraph_kit._checks import validate
 from jraph_kit._columns import from_columns, to_columns
+from jraph_kit._convolutions import GIN, GraphConvolution, GraphSAGE
+from jraph_kit._edges import add_self_edges, sort_edges
 from jraph_kit._errors import GraphsError, OversizeError
 from jraph_kit._extremes import (
     partition_softmax,
@@ -27,6 +30,21 @@ from jraph_kit._extremes import (
     segment_softmax,
 )
 from jraph_kit._fully_connected import get_fully_connected_graph
+from jraph_kit._graph_network import (
+    DeepSets,
+    GraphNetwork,
+    InteractionNetwork,
+    RelationNetwork,
+)
+from jraph_kit._layout import EdgeLayout
+from jraph_kit._losses import (
+    edge_loss,
+    graph_loss,
+    masked_mean,
+    node_loss,
+    partition_means,
+)
+from jraph_kit._mpnn import MPNN
 from jraph_kit._networkx import from_networkx, to_networkx
 from jraph_kit._packing import Batches, Waste, batches
 from jraph_kit._padding import (
@@ -44,15 +62,28 @@ from jraph_kit._segments import (
 )
 
 __all__ = [
+    "GAT",
+    "GIN",
+    "MPNN",
     "Batch",
     "Batches",
     "Buckets",
+    "DeepSets",
+    "EdgeLayout",
+    "GATv2",
+    "GraphConvolution",
+    "GraphNetwork",
+    "GraphSAGE",
     "GraphsError",
+    "InteractionNetwork",
     "OversizeError",
+    "RelationNetwork",
     "Shape",
     "Waste",
+    "add_self_edges",
     "batch",
     "batches",
+    "edge_loss",
     "from_columns",
     "from_coo",
     "from_csr",
@@ -62,7 +93,11 @@ __all__ = [
     "get_fully_connected_graph",
     "get_graph_padding_mask",
     "get_node_padding_mask",
+    "graph_loss",
+    "masked_mean",
+    "node_loss",
     "pad",
+    "partition_means",
     "partition_softmax",
     "segment_logsumexp",
     "segment_max",
@@ -74,6 +109,7 @@ __all__ = [
     "segment_softmax",
     "segment_sum",
     "segment_variance",
+    "sort_edges",
     "to_columns",
     "to_coo",
     "to_csr",

@@ -1,0 +1,172 @@
+"""How a graph's edges lie, in order and over devices, and what follows for networks.
+
+Networks move features along edges in the same few ways; here is each of them for every
+layout, so that a network is written once.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import jraph
+from jax import lax
+
+from jraph_kit._checks import rows_of
+from jraph_kit._errors import GraphsError
+from jraph_kit._rows import graph_numbers, spread, take_rows
+
+Aggregate = Callable[..., jax.Array]
+"""(rows, segment ids, number of segments) -> segments, such as `segment_sum`."""
+
+
+class EdgeLayout(NamedTuple):
+    """How the edges of a graph lie, for networks to know.
+
+    The default is any order, on one device or sharded under `jit`. The axes are for
+    networks inside `jax.shard_map`; `edge_sharded` and `node_sharded` set them.
+
+    Attributes:
+      receivers_are_sorted: whether receivers ascend, as `sort_edges` makes them.
+      axis_name: the axis over which edges are spread, or None.
+      nodes_are_sharded: whether nodes are spread over it too, each device's edges
+        ending at its own nodes. Senders then count through all nodes, receivers
+        through the device's.
+
+    Example:
+      >>> EdgeLayout(receivers_are_sorted=True).axis_name is None
+      True
+    """
+
+    receivers_are_sorted: bool = False
+    axis_name: str | None = None
+    nodes_are_sharded: bool = False
+
+    @property
+    def by_receiver(self) -> dict[str, Any]:
+        """What an aggregation over receivers is told."""
+        told: dict[str, Any] = {}
+        if self.receivers_are_sorted:
+            told["indices_are_sorted"] = True
+        return told if self.nodes_are_sharded else told | self.by_edge
+
+    @property
+    def by_edge(self) -> dict[str, Any]:
+        """What an aggregation over all edges is told."""
+        return {} if self.axis_name is None else {"axis_name": self.axis_name}
+
+    @property
+    def by_node(self) -> dict[str, Any]:
+        """What an aggregation over all nodes is told."""
+        return self.by_edge if self.nodes_are_sharded else {}
+
+
+def count_nodes(graph: jraph.GraphsTuple) -> int:
+    """The number of nodes (of this device), known under `jit` by their features."""
+    n = rows_of(graph.nodes, "nodes")
+    if n is None:
+        raise GraphsError(
+            "nodes are None, and this network wants node features; where there are "
+            "none, give it jnp.ones((number of nodes, 1))"
+        )
+    return n
+
+
+def at_senders(graph: jraph.GraphsTuple, nodes: Any, layout: EdgeLayout) -> Any:
+    """For each edge, the row of the node that it leaves."""
+
+    def rows(leaf: jax.Array) -> jax.Array:
+        if layout.nodes_are_sharded:
+            leaf = lax.all_gather(leaf, layout.axis_name, tiled=True)
+        return take_rows(leaf, graph.senders)
+
+    return jax.tree.map(rows, nodes)
+
+
+def at_receivers(graph: jraph.GraphsTuple, nodes: Any) -> Any:
+    """For each edge, the row of the node where it ends."""
+    return jax.tree.map(lambda leaf: take_rows(leaf, graph.receivers), nodes)
+
+
+def to_receivers(
+    aggregate: Aggregate,
+    graph: jraph.GraphsTuple,
+    edges: Any,
+    n: int,
+    layout: EdgeLayout,
+) -> Any:
+    """For each node, the rows of the edges that end there, aggregated."""
+
+    def rows(leaf: jax.Array) -> jax.Array:
+        out = aggregate(leaf, graph.receivers, n, **layout.by_receiver)
+        return _beside(out, jax.tree.leaves(graph.nodes)[0])
+
+    return jax.tree.map(rows, edges)
+
+
+def to_senders(
+    aggregate: Aggregate,
+    graph: jraph.GraphsTuple,
+    edges: Any,
+    n: int,
+    layout: EdgeLayout,
+) -> Any:
+    """For each node, the rows of the edges that leave it, aggregated."""
+
+    def rows(leaf: jax.Array) -> jax.Array:
+        if not layout.nodes_are_sharded:
+            out = aggregate(leaf, graph.senders, n, **layout.by_edge)
+            return _beside(out, jax.tree.leaves(graph.nodes)[0])
+        everywhere = n * lax.axis_size(layout.axis_name)
+        whole = aggregate(leaf, graph.senders, everywhere, **layout.by_edge)
+        return own_rows(whole, n, layout)
+
+    return jax.tree.map(rows, edges)
+
+
+def to_graphs(
+    aggregate: Aggregate,
+    graph: jraph.GraphsTuple,
+    tree: Any,
+    numbers: jax.Array,
+    told: dict[str, Any],
+) -> Any:
+    """For each graph, its rows of nodes or edges, aggregated."""
+    n = graph.n_node.shape[0]
+
+    def rows(leaf: jax.Array) -> jax.Array:
+        return _beside(aggregate(leaf, numbers, n, **told), graph.n_node)
+
+    return jax.tree.map(rows, tree)
+
+
+def _beside(x: jax.Array, rows: Any) -> jax.Array:
+    """Moves rows to where those of another array lie, if types say where they do."""
+    out = spread(jnp.asarray(rows), x) if x.shape[:1] == rows.shape[:1] else None
+    return x if out is None else jax.sharding.reshard(x, out)
+
+
+def own_rows(whole: jax.Array, n: int, layout: EdgeLayout) -> jax.Array:
+    """This device's n rows of an array that all devices have."""
+    start = lax.axis_index(layout.axis_name) * n
+    return lax.dynamic_slice_in_dim(whole, start, n)
+
+
+def graph_of_nodes(
+    graph: jraph.GraphsTuple, n: int, like: jax.Array, layout: EdgeLayout
+) -> jax.Array:
+    """The number of each node's graph, int32 [n], ascending."""
+    if not layout.nodes_are_sharded:
+        return graph_numbers(graph.n_node, like)
+    everywhere = jax.ShapeDtypeStruct((n * lax.axis_size(layout.axis_name),), "float32")
+    return own_rows(graph_numbers(graph.n_node, everywhere), n, layout)
+
+
+def graph_of_edges(
+    graph: jraph.GraphsTuple, node_numbers: jax.Array | None, layout: EdgeLayout
+) -> jax.Array:
+    """The number of each edge's graph, int32 [n_edge]."""
+    if layout.axis_name is None or node_numbers is None:
+        return graph_numbers(graph.n_edge, graph.senders)
+    # n_edge counts the edges of all devices; where an edge ends, its graph is known.
+    return take_rows(node_numbers, graph.receivers)

@@ -1,0 +1,58 @@
+"""Against sums over a dense adjacency, written with loops."""
+
+import numpy as np
+import pytest
+
+import jraph_kit as jk
+
+
+@pytest.fixture(scope="module")
+def case():
+    rng = np.random.default_rng(0)
+    adjacency = rng.random((6, 6)) < 0.4
+    adjacency[:, 2] = False  # nobody sends to node 2
+    x = rng.normal(size=(6, 3)).astype("float32")
+    return jk.from_dense(adjacency, nodes=x), adjacency.astype(float), x
+
+
+@pytest.mark.parametrize("loops", [True, False])
+def test_gcn_is_the_normalised_product(case, loops):
+    graph, a, x = case
+    a = a + loops * np.eye(6)
+    out_degree, in_degree = (np.maximum(a.sum(axis), 1) for axis in (1, 0))
+    wanted = (a / np.sqrt(out_degree)[:, None] / np.sqrt(in_degree)).T @ x
+    found = jk.GraphConvolution(lambda x: x, add_self_edges=loops)(graph).nodes
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+    plain = jk.GraphConvolution(
+        lambda x: x, add_self_edges=loops, symmetric_normalization=False
+    )(graph)
+    np.testing.assert_allclose(plain.nodes, a.T @ x, rtol=1e-5, atol=1e-6)
+
+
+def test_self_edges_with_another_aggregate(case):
+    graph, a, x = case
+    found = jk.GraphConvolution(
+        lambda x: x, jk.segment_max, add_self_edges=True, symmetric_normalization=False
+    )(graph).nodes
+    wanted = [np.max(x[(a[:, v] > 0) | (np.arange(6) == v)], 0) for v in range(6)]
+    np.testing.assert_array_equal(found, wanted)
+    layout = jk.EdgeLayout(axis_name="data")
+    with pytest.raises(jk.GraphsError, match=r"call jraph_kit\.add_self_edges"):
+        jk.GraphConvolution(
+            lambda x: x, jk.segment_max, add_self_edges=True, layout=layout
+        )
+
+
+def test_gin_is_a_weighted_sum(case):
+    graph, a, x = case
+    found = jk.GIN(lambda x: 2 * x, epsilon=0.5)(graph).nodes
+    np.testing.assert_allclose(found, 2 * (1.5 * x + a.T @ x), rtol=1e-5, atol=1e-5)
+
+
+def test_graph_sage_is_a_mean_beside_the_node(case):
+    graph, a, x = case
+    found = jk.GraphSAGE(lambda x, m: x - m, message_fn=lambda x: 2 * x)(graph).nodes
+    mean = 2 * (a / np.maximum(a.sum(0), 1)).T @ x
+    np.testing.assert_allclose(found, x - mean, rtol=1e-5, atol=1e-5)
+    unit = jk.GraphSAGE(lambda x, m: x - m, normalize=True)(graph).nodes
+    np.testing.assert_allclose(np.linalg.norm(unit, axis=1), 1, rtol=1e-5)

@@ -1,0 +1,32 @@
+import numpy as np
+
+import jraph_kit as jk
+
+
+def test_self_edges_come_behind_those_of_their_graph(some_graphs):
+    graphs = some_graphs(6)
+    found = jk.add_self_edges(graphs, fill=7)
+    jk.validate(found)
+    for one, before in zip(jk.unbatch(found), jk.unbatch(graphs), strict=True):
+        n, e = int(before.n_node[0]), int(before.n_edge[0])
+        assert one.n_edge.tolist() == [n + e]
+        np.testing.assert_array_equal(one.senders[:e], before.senders)
+        np.testing.assert_array_equal(one.senders[e:], np.arange(n))
+        np.testing.assert_array_equal(one.receivers[e:], np.arange(n))
+        assert (one.edges["kind"][e:] == 7).all()
+        np.testing.assert_array_equal(one.edges["length"][:e], before.edges["length"])
+
+
+def test_sorted_edges_are_the_same_edges(some_graphs):
+    graphs = some_graphs(6)
+    found = jk.sort_edges(graphs)
+    jk.validate(found)
+    assert (np.diff(found.receivers) >= 0).all()
+
+    def edges(of):
+        columns = of.senders, of.receivers, of.edges["kind"], of.edges["length"][:, 0]
+        return sorted(zip(*columns, strict=True))
+
+    assert edges(found) == edges(graphs)
+    again = jk.sort_edges(found)
+    np.testing.assert_array_equal(again.senders, found.senders)
