@@ -106,6 +106,7 @@ class Loader:
     ) -> None:
         _check_options(ds, batch_size, epochs, last, prefetch)
         self._batch_size = batch_size
+        self._shapes: dict[Any, dict[str, Any]] = {}
         self._prefetch = prefetch
         self._x64 = bool(jax.config.jax_enable_x64)
         self._default_device = jax.config.jax_default_device
@@ -156,8 +157,12 @@ class Loader:
 
     def _assembled(self, batch_size: int, length: int | None) -> dict[str, Any]:
         """What the host makes, before the devices."""
-        spec = self._feed.spec(batch_size, length)
-        return self._host_transform.spec(spec) if self._host_transform else spec
+        if (batch_size, length) not in self._shapes:
+            spec = self._feed.spec(batch_size, length)
+            if self._host_transform:
+                spec = self._host_transform.spec(spec)
+            self._shapes[batch_size, length] = spec
+        return self._shapes[batch_size, length]
 
     def _spec(self, length: int | None) -> Any:
         spec = self._assembled(self._batch_size, length)
