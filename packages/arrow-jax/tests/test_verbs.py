@@ -206,6 +206,12 @@ def test_what_a_column_becomes_outlives_the_map_of_a_part():
 def test_a_filter_that_names_no_column_says_which_there_are():
     with pytest.raises(ArrowJaxError, match=r"'zz'.*there are \['x', 'n'\]"):
         nulls_beside().filter(pc.field("zz") > 1)
+    structs = Dataset.from_dict({"s": {"a": [1, 2]}})
+    assert structs.filter(pc.field("s", "a") > 1)["s"] == [{"a": 2}]
+    with pytest.raises(ArrowJaxError, match=r"'s.q'; there are \['s'\]"):
+        structs.filter(pc.field("s", "q") > 1)
+    with pytest.raises(ArrowJaxError, match=r"\(x == \"a\"\) can't be computed: "):
+        nulls_beside().filter(pc.field("x") == "a")
     with pytest.raises(ArrowJaxError, match="is int64, wanted one that is true or"):
         nulls_beside().filter(pc.field("x") + 1)
     with pytest.raises(ArrowJaxError, match="filter got a str, wanted an Arrow expr"):
@@ -234,3 +240,25 @@ def test_an_expression_copies_no_column_it_does_not_name():
 def test_rows_outside_a_view_are_not_asked():
     ds = Dataset.from_dict({"x": [1, 2, 0]}).select([1, 0])
     assert ds.filter(pc.scalar(4) / pc.field("x") > 2)["x"] == [1]
+
+
+def test_a_filter_may_name_columns_that_the_format_hides():
+    ds = nulls_beside().with_format("jax", columns=["x"])
+    assert ds.filter(pc.field("n") == 3)["x"].tolist() == [3]
+    assert len(ds.take(0).filter(pc.field("n") == 3)) == 0
+    with pytest.raises(ArrowJaxError, match="'zz'"):
+        ds.select([2, 0]).filter(pc.field("zz") == 3)
+
+
+def test_in_the_arrow_format_a_function_is_given_tables():
+    def doubled(table):
+        return table.set_column(0, "x", pc.multiply(table["x"], 2))
+
+    got = nulls_beside().with_format("arrow").map(doubled).with_format(None)
+    assert got[:] == {"x": [2, 4, 6], "n": [1, None, 3]}
+    ds = (
+        nulls_beside()
+        .with_format("arrow")
+        .filter(lambda table: np.asarray(table["x"]) > 1)
+    )
+    assert ds.with_format(None)["n"] == [None, 3]

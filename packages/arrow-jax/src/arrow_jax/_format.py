@@ -158,9 +158,9 @@ def raise_unknown(verb: str, error: Exception, known: list[str]) -> None:
     Raises:
       ArrowJaxError: if the error is of that kind.
     """
-    found = re.match(r"No match for FieldRef\.(?:Name\((.*?)\) in|(\S+))", str(error))
-    if found:
+    said = str(error).split(" in ", maxsplit=1)[0]
+    if said.startswith("No match for FieldRef"):
+        name = ".".join(re.findall(r"Name\((.*?)\)", said))
         raise ArrowJaxError(
-            f"{verb}: the expression names the column {found[1] or found[2]!r}; there "
-            f"are {known}"
+            f"{verb}: the expression names the column {name!r}; there are {known}"
         ) from error

@@ -90,14 +90,14 @@ def kept_rows(ds: "Dataset", condition: Any, batch_size: int) -> np.ndarray:
 
 def _holds(ds: "Dataset", condition: pc.Expression) -> np.ndarray:
     """Computes one boolean a row; columns that are not asked for are not touched."""
-    table = ds.source.table.select(ds.column_names)
+    table = ds.source.table  # also of columns that the format hides
     if isinstance(ds.rows, range):
         table = table.slice(ds.rows.start, len(ds))
         return _evaluate(table, condition)
     try:
         return _evaluate(table, condition)[ds.rows]
-    except pa.ArrowInvalid:  # perhaps because of rows that are not of this view
-        return _evaluate(ds.with_format("arrow", columns=ds.column_names)[:], condition)
+    except ArrowJaxError:  # perhaps because of rows that are not of this view
+        return _evaluate(ds.with_format("arrow")[:], condition)
 
 
 def _evaluate(table: pa.Table, condition: pc.Expression) -> np.ndarray:
@@ -108,9 +108,13 @@ def _evaluate(table: pa.Table, condition: pc.Expression) -> np.ndarray:
     try:
         plan = acero.Declaration("project", answer, inputs=[source])
         kept = plan.to_table(use_threads=False)["kept"]
-    except pa.ArrowInvalid as error:
+    except pa.ArrowException as error:
         raise_unknown("filter", error, table.column_names)
-        raise
+        reason = str(error).split("\n", maxsplit=1)[0]
+        raise ArrowJaxError(
+            f"filter: the expression {condition} can't be computed: {reason}. Cast the "
+            "column with ds.cast_column, or give a function of a batch"
+        ) from error
     if not pa.types.is_boolean(kept.type):
         raise ArrowJaxError(
             f"filter: the expression {condition} is {kept.type}, wanted one that is "
