@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arrow_jax import ArrowJaxError, Dataset, DatasetDict, Image, Ragged
+from arrow_jax import ArrowJaxError, Dataset, DatasetDict, Image, Ragged, Value
 
 cells = st.one_of(st.none(), st.integers(-3, 3))
 rows_of = st.lists(st.tuples(cells, cells), max_size=12)
@@ -163,3 +163,31 @@ def test_a_view_of_images_pickles_what_was_found_in_all():
     again = pickle.loads(pickle.dumps(ds.take(2)))
     assert again.spec == ds.spec
     assert isinstance(again[:]["im"], list)
+
+
+def sized(*sizes):
+    pixels = [np.full((n, 4), n, np.uint8) for n in sizes]
+    columns = {"im": pixels, "x": [*range(len(sizes))]}
+    return Dataset.from_dict(columns, {"im": Image()})
+
+
+def test_images_of_a_part_become_what_all_do_whatever_copies_them():
+    part = sized(4, 4, 5).with_format("jax").take(2)
+    mapped = part.map(lambda batch: {"y": batch["x"]})
+    made = {
+        "map": mapped,
+        "twice": mapped.take(1).map(lambda batch: {"z": batch["x"]}),
+        "again": mapped.map(lambda batch: {"z": batch["x"]}),
+        "rename": mapped.rename_column("im", "jm").rename_column("jm", "im"),
+        "remove": mapped.remove_columns("x"),
+        "cast": mapped.cast_column("im", Image(mode="L")),
+        "pickle": pickle.loads(pickle.dumps(mapped)),
+        "shared": DatasetDict({"a": mapped, "b": mapped.take(1)})["a"],
+        "split": mapped.train_test_split(1)
+        .map(lambda batch: {"z": batch["x"]})["train"]
+        .cast_column("x", Value("int8")),
+    }
+    for verb, got in made.items():
+        assert isinstance(got[:]["im"], list), verb
+    alike = sized(4, 4).with_format("jax").take(1).map(lambda b: {"y": b["x"]})
+    assert alike[:]["im"].shape == (1, 4, 4)

@@ -1,7 +1,7 @@
 """Audio columns: a tensor where all sounds have one length, otherwise lists."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -48,6 +48,9 @@ class AudioPlan:
         return self.source.fact(("sounds", self.path, self.feature), self._scan)
 
     def _scan(self) -> set[Sound]:
+        if elder := self.source.elder(self.path):
+            source, path = elder
+            return replace(self, source=source, path=path)._sounds  # noqa: SLF001
         rows = range(int(self._column.starts[-1]))
         contents = self._contents(rows)
         found = {sound_of(content, self.feature) for content in contents if content}

@@ -13,7 +13,7 @@ import pyarrow as pa
 from arrow_jax._classes import encode_classes
 from arrow_jax._errors import ArrowJaxError
 from arrow_jax._facts import Facts, column_of, key_of
-from arrow_jax._features import Features
+from arrow_jax._features import Audio, Features, Image
 from arrow_jax._format import Format, check_columns
 from arrow_jax._give import give
 from arrow_jax._materialize import materialized
@@ -151,7 +151,11 @@ class ColumnVerbs(RowVerbs):
             features = {named(n): f for n, f in source.features.items()}
             said = {_moved(n, named): f for n, f in source.said.items()}
             made = _derived(source, table, features, said)
-            return replace(made, typed=frozenset(named(n) for n in source.typed))
+            return replace(
+                made,
+                typed=frozenset(named(n) for n in source.typed),
+                elders={named(n): elder for n, elder in source.elders.items()},
+            )
 
         form = _renamed(self.format, named)
         return self._over(("rename", old, new), rename, form)
@@ -260,6 +264,11 @@ def _derived(
         folder=source.folder,
         said=said,
         typed=source.typed & set(table.column_names),
+        elders={
+            name: elder
+            for name, elder in source.elders.items()
+            if isinstance(features.get(name), Audio | Image)
+        },
     )
 
 

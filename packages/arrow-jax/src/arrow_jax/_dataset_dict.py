@@ -239,6 +239,11 @@ def share(splits: Mapping[Any, Dataset], says: str) -> dict[Any, Dataset]:
         folder=first.folder if len(folders) == 1 else None,
         said=merge(s.said for _, s in sources.values()),
         typed=frozenset.intersection(*(s.typed for _, s in sources.values())),
+        elders={
+            name: elder
+            for name, elder in first.elders.items()
+            if all(s.elders.get(name) == elder for _, s in sources.values())
+        },
     )
     return {
         name: replace(split, source=shared, rows=_moved(split, starts))

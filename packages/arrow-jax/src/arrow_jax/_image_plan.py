@@ -1,6 +1,6 @@
 """Image columns: a tensor where all images have one size, otherwise lists."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -63,6 +63,9 @@ class ImagePlan:
         return self.source.fact(key, self._scan)
 
     def _scan(self) -> set[Header]:
+        if elder := self.source.elder(self.path):
+            source, path = elder
+            return replace(self, source=source, path=path)._headers  # noqa: SLF001
         found: set[Header] = set()
         starts = self._column.starts
         for chunk, first in zip(self._column.chunks, starts, strict=False):

@@ -208,6 +208,20 @@ def known_of(
     return said
 
 
+def elders_of(source: Source, names: Iterable[str]) -> dict[str, tuple[Source, str]]:
+    """Finds the columns of images and sounds, whose rows are about to be copied.
+
+    Args:
+      source: of the columns.
+      names: theirs.
+
+    Returns:
+      What `Source.elders` is, for those that are a part of this source.
+    """
+    features = source.features
+    return {n: (source, n) for n in names if isinstance(features[n], Audio | Image)}
+
+
 def scan_files(source: Source) -> None:
     """Looks into all images and sounds, so that the source knows if they are alike.
 

@@ -18,7 +18,7 @@ from arrow_jax._features import Features
 from arrow_jax._format import PYTHON, Format, check_columns
 from arrow_jax._give import give
 from arrow_jax._permutation import permute
-from arrow_jax._planner import known_of, scan_files
+from arrow_jax._planner import elders_of, known_of, scan_files
 from arrow_jax._rows import compose, resolve
 from arrow_jax._source import Source
 
@@ -289,6 +289,8 @@ class RowVerbs:
             # Indices, since Arrow pickles all that lies under a slice.
             view = replace(self, rows=np.asarray(rows, np.int64))
             source, rows = view._own_source(), range(len(rows))  # noqa: SLF001
+        if source.elders:
+            scan_files(source)
         return {"source": source, "rows": rows, "format": self.format}
 
     def _own_source(self) -> Source:
@@ -296,14 +298,13 @@ class RowVerbs:
         names = self.source.table.column_names
         form = Format("arrow")
         table = give(self.source, names, self.rows, form, plans=[], one=False)
-        scan_files(self.source)
         return Source.of(
             table.replace_schema_metadata(None),
             self.source.features,
             folder=self.source.folder,
             said=known_of(self.source, names, all_rows=False),
             typed=self.source.typed,
-            scanned=self.source.scanned,
+            elders=elders_of(self.source, names),
         )
 
     def _view(self, positions: Index) -> Self:

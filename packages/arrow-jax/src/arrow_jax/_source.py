@@ -38,6 +38,8 @@ class Source:
       folder: where paths in image columns start from, or None if none may be opened.
       said: see `key_of` -> what files say is known about it.
       typed: columns of strings that the caller typed into `from_dict`.
+      elders: column of images or sounds -> the source, and its column there, of which
+        these rows are a part; what is known about all of that holds for the part.
     """
 
     table: pa.Table
@@ -46,6 +48,7 @@ class Source:
     folder: Path | None = None
     said: Mapping[str, Facts] = field(default_factory=dict)
     typed: frozenset[str] = frozenset()
+    elders: Mapping[str, tuple["Source", str]] = field(default_factory=dict)
     _facts: dict[Any, Any] = field(default_factory=dict, repr=False)
     _lock: Any = field(default_factory=threading.RLock, repr=False)
 
@@ -59,7 +62,7 @@ class Source:
         folder: Path | None = None,
         said: Mapping[str, Facts] | None = None,
         typed: frozenset[str] = frozenset(),
-        scanned: Mapping[Any, Any] | None = None,
+        elders: Mapping[str, tuple["Source", str]] | None = None,
     ) -> "Source":
         """Makes a source of a table.
 
@@ -70,7 +73,7 @@ class Source:
           folder: see the class.
           said: see the class.
           typed: see the class.
-          scanned: what is known about images and sounds, see `scanned`.
+          elders: see the class.
 
         Returns:
           The source.
@@ -95,8 +98,8 @@ class Source:
         if table.num_rows:
             for name, feature in found.items():
                 found[name] = with_values(feature, table.column(name).chunk(0))
-        known = dict(scanned or {})
-        return cls(table, Features(found), origins, folder, said or {}, typed, known)
+        said, elders = said or {}, elders or {}
+        return cls(table, Features(found), origins, folder, said, typed, elders)
 
     def __len__(self) -> int:
         return self.table.num_rows
@@ -109,13 +112,23 @@ class Source:
             self.folder,
             self.said,
             self.typed,
-            self.scanned,
+            {},  # elders stay behind; what they say was found before, see `scan_files`
+            {k: v for k, v in self._facts.items() if k[0] in ("headers", "sounds")},
         )
 
-    @property
-    def scanned(self) -> dict[Any, Any]:
-        """What was found by looking into all images and sounds, by the name of it."""
-        return {k: v for k, v in self._facts.items() if k[0] in ("headers", "sounds")}
+    def elder(self, path: tuple[str, ...]) -> tuple["Source", tuple[str, ...]] | None:
+        """Finds where it is known what the images or sounds of a column are.
+
+        Args:
+          path: column, then the fields that lead to it.
+
+        Returns:
+          The elder and the path there, or None where it is this source.
+        """
+        if path[0] not in self.elders:
+            return None
+        source, column = self.elders[path[0]]
+        return source, (column, *path[1:])
 
     def words(self, row: int) -> str:
         """Names a row for errors.

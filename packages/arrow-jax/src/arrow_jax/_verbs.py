@@ -15,7 +15,7 @@ from arrow_jax._errors import ArrowJaxError, ShapeError
 from arrow_jax._features import Features
 from arrow_jax._format import raise_unknown
 from arrow_jax._lazy import LazyBatch
-from arrow_jax._planner import known_of
+from arrow_jax._planner import elders_of, known_of
 from arrow_jax._rows import check_batch_size
 from arrow_jax._source import Source
 from arrow_jax._unread import unread_columns
@@ -189,6 +189,7 @@ def _with_columns(
         folder=ds.source.folder,
         said=known_of(ds.source, kept, all_rows=every),
         typed=ds.source.typed & set(kept),
+        elders=elders_of(ds.source, () if every and not ds.source.elders else kept),
     )
     made = type(ds).of_source(source)
     columns = None
