@@ -55,3 +55,6 @@ def test_networks_ask_for_node_features():
     graph = jk.from_coo([0], [1], n_node=2)
     with pytest.raises(jk.GraphsError, match="this network wants node features"):
         jk.GraphNetwork(None, None)(graph)
+    lonely = graph._replace(nodes=np.ones((2, 1)), senders=None, receivers=None)
+    with pytest.raises(jk.GraphsError, match="this network goes along edges"):
+        jk.GIN(lambda x: x)(lonely)

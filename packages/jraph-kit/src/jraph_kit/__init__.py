@@ -18,6 +18,15 @@ from jraph_kit._buckets import Buckets, Shape
 from jraph_kit._checks import validate
 from jraph_kit._columns import from_columns, to_columns
 from jraph_kit._convolutions import GIN, GraphConvolution, GraphSAGE
+from jraph_kit._csr_store import CSRStore
+from jraph_kit._devices import (
+    Spread,
+    edge_sharded,
+    graph_parallel,
+    node_sharded,
+    spread_edges,
+    spread_nodes,
+)
 from jraph_kit._edges import add_self_edges, sort_edges
 from jraph_kit._errors import GraphsError, OversizeError
 from jraph_kit._extremes import (
@@ -54,6 +63,7 @@ from jraph_kit._padding import (
     with_zero_out_padding_outputs,
     zero_out_padding,
 )
+from jraph_kit._sampling import NeighbourSampler, Sample
 from jraph_kit._segments import (
     segment_mean,
     segment_normalize,
@@ -68,6 +78,7 @@ __all__ = [
     "Batch",
     "Batches",
     "Buckets",
+    "CSRStore",
     "DeepSets",
     "EdgeLayout",
     "GATv2",
@@ -76,14 +87,18 @@ __all__ = [
     "GraphSAGE",
     "GraphsError",
     "InteractionNetwork",
+    "NeighbourSampler",
     "OversizeError",
     "RelationNetwork",
+    "Sample",
     "Shape",
+    "Spread",
     "Waste",
     "add_self_edges",
     "batch",
     "batches",
     "edge_loss",
+    "edge_sharded",
     "from_columns",
     "from_coo",
     "from_csr",
@@ -94,8 +109,10 @@ __all__ = [
     "get_graph_padding_mask",
     "get_node_padding_mask",
     "graph_loss",
+    "graph_parallel",
     "masked_mean",
     "node_loss",
+    "node_sharded",
     "pad",
     "partition_means",
     "partition_softmax",
@@ -110,6 +127,8 @@ __all__ = [
     "segment_sum",
     "segment_variance",
     "sort_edges",
+    "spread_edges",
+    "spread_nodes",
     "to_columns",
     "to_coo",
     "to_csr",

@@ -15,6 +15,7 @@ from jraph_kit._layout import (
     EdgeLayout,
     at_senders,
     count_nodes,
+    edge_ends,
     to_receivers,
     to_senders,
 )
@@ -71,18 +72,18 @@ def GraphConvolution(  # noqa: N802 (jraph's name)
     def apply(graph: jraph.GraphsTuple) -> jraph.GraphsTuple:
         n = count_nodes(graph)
         wired, lies = graph, layout
+        senders, receivers = edge_ends(graph)
         if add_self_edges and not summed:
-            loops = jnp.arange(n, dtype=graph.senders.dtype)
-            wired = graph._replace(
-                senders=jnp.concatenate([graph.senders, loops]),
-                receivers=jnp.concatenate([graph.receivers, loops]),
-            )
+            loops = jnp.arange(n, dtype=senders.dtype)
+            senders = jnp.concatenate([senders, loops])
+            receivers = jnp.concatenate([receivers, loops])
+            wired = graph._replace(senders=senders, receivers=receivers)
             lies = EdgeLayout()
         alone = 1.0 if add_self_edges and summed else 0.0
 
         def roots(count: Any, leaf: jax.Array) -> jax.Array:
             """One over the root of each node's number of edges, beside its features."""
-            ones = jnp.ones_like(wired.senders, dtype=jnp.float32)
+            ones = jnp.ones_like(senders, dtype=jnp.float32)
             degree = count(segment_sum, wired, ones, n, lies) + alone
             root = lax.rsqrt(jnp.maximum(degree, 1.0)).astype(leaf.dtype)
             return root.reshape(root.shape + (1,) * (leaf.ndim - 1))

@@ -307,5 +307,5 @@ def partition_softmax(
     """
     del sum_partitions
     logits, partitions = jnp.asarray(logits), jnp.asarray(partitions)
-    ids = graph_numbers(partitions, logits)
+    ids = graph_numbers(partitions, logits.shape[0], like=logits)
     return segment_softmax(logits, ids, len(partitions), indices_are_sorted=True)

@@ -72,20 +72,32 @@ def count_nodes(graph: jraph.GraphsTuple) -> int:
     return n
 
 
+def edge_ends(graph: jraph.GraphsTuple) -> tuple[jax.Array, jax.Array]:
+    """Senders and receivers, which networks along edges cannot do without."""
+    if graph.senders is None or graph.receivers is None:
+        raise GraphsError(
+            "senders or receivers are None, and this network goes along edges; where "
+            "there are none, give it empty arrays of integers"
+        )
+    return jnp.asarray(graph.senders), jnp.asarray(graph.receivers)
+
+
 def at_senders(graph: jraph.GraphsTuple, nodes: Any, layout: EdgeLayout) -> Any:
     """For each edge, the row of the node that it leaves."""
+    senders, _ = edge_ends(graph)
 
     def rows(leaf: jax.Array) -> jax.Array:
         if layout.nodes_are_sharded:
             leaf = lax.all_gather(leaf, layout.axis_name, tiled=True)
-        return take_rows(leaf, graph.senders)
+        return take_rows(leaf, senders)
 
     return jax.tree.map(rows, nodes)
 
 
 def at_receivers(graph: jraph.GraphsTuple, nodes: Any) -> Any:
     """For each edge, the row of the node where it ends."""
-    return jax.tree.map(lambda leaf: take_rows(leaf, graph.receivers), nodes)
+    _, receivers = edge_ends(graph)
+    return jax.tree.map(lambda leaf: take_rows(leaf, receivers), nodes)
 
 
 def to_receivers(
@@ -96,9 +108,10 @@ def to_receivers(
     layout: EdgeLayout,
 ) -> Any:
     """For each node, the rows of the edges that end there, aggregated."""
+    _, receivers = edge_ends(graph)
 
     def rows(leaf: jax.Array) -> jax.Array:
-        out = aggregate(leaf, graph.receivers, n, **layout.by_receiver)
+        out = aggregate(leaf, receivers, n, **layout.by_receiver)
         return _beside(out, jax.tree.leaves(graph.nodes)[0])
 
     return jax.tree.map(rows, edges)
@@ -112,13 +125,14 @@ def to_senders(
     layout: EdgeLayout,
 ) -> Any:
     """For each node, the rows of the edges that leave it, aggregated."""
+    senders, _ = edge_ends(graph)
 
     def rows(leaf: jax.Array) -> jax.Array:
         if not layout.nodes_are_sharded:
-            out = aggregate(leaf, graph.senders, n, **layout.by_edge)
+            out = aggregate(leaf, senders, n, **layout.by_edge)
             return _beside(out, jax.tree.leaves(graph.nodes)[0])
         everywhere = n * lax.axis_size(layout.axis_name)
-        whole = aggregate(leaf, graph.senders, everywhere, **layout.by_edge)
+        whole = aggregate(leaf, senders, everywhere, **layout.by_edge)
         return own_rows(whole, n, layout)
 
     return jax.tree.map(rows, edges)
@@ -157,8 +171,8 @@ def graph_of_nodes(
 ) -> jax.Array:
     """The number of each node's graph, int32 [n], ascending."""
     if not layout.nodes_are_sharded:
-        return graph_numbers(graph.n_node, like)
-    everywhere = jax.ShapeDtypeStruct((n * lax.axis_size(layout.axis_name),), "float32")
+        return graph_numbers(graph.n_node, n, like=like)
+    everywhere = n * lax.axis_size(layout.axis_name)
     return own_rows(graph_numbers(graph.n_node, everywhere), n, layout)
 
 
@@ -167,6 +181,11 @@ def graph_of_edges(
 ) -> jax.Array:
     """The number of each edge's graph, int32 [n_edge]."""
     if layout.axis_name is None or node_numbers is None:
-        return graph_numbers(graph.n_edge, graph.senders)
+        senders, _ = edge_ends(graph)
+        return graph_numbers(graph.n_edge, senders.shape[0], like=senders)
     # n_edge counts the edges of all devices; where an edge ends, its graph is known.
-    return take_rows(node_numbers, graph.receivers)
+    _, receivers = edge_ends(graph)
+    taken = take_rows(node_numbers, receivers)
+    # Edges that make up the number for all devices end at no node.
+    none = jnp.full((), graph.n_node.shape[0], taken.dtype)
+    return jnp.where(receivers < node_numbers.shape[0], taken, none)

@@ -54,6 +54,10 @@ def _real(batch: Batch | jraph.GraphsTuple) -> tuple[jraph.GraphsTuple, Any]:
     return batch, batch.n_node.shape[0]
 
 
+def _numbers(lengths: Any, rows: jax.Array) -> jax.Array:
+    return graph_numbers(lengths, rows.shape[0], like=rows)
+
+
 def _mean(
     losses: Any,
     mask: jax.Array,
@@ -105,7 +109,7 @@ def node_loss(
     """
     graphs, n_real = _real(batch)
     chosen = _both(node_mask(graphs, n_real), mask)
-    numbers = graph_numbers(graphs.n_node, chosen) if per_graph else None
+    numbers = _numbers(graphs.n_node, chosen) if per_graph else None
     return _mean(losses, chosen, numbers, graphs, axis_name)
 
 
@@ -137,7 +141,7 @@ def edge_loss(
     """
     graphs, n_real = _real(batch)
     chosen = _both(edge_mask(graphs, n_real), mask)
-    numbers = graph_numbers(graphs.n_edge, chosen) if per_graph else None
+    numbers = _numbers(graphs.n_edge, chosen) if per_graph else None
     return _mean(losses, chosen, numbers, graphs, axis_name)
 
 

@@ -220,5 +220,5 @@ def _pack(
         fit_edges = np.searchsorted(edges, edges[start] + largest.n_edge, "right")
         next_alone = alone[np.searchsorted(alone, start)]
         stop = min(start + most, fit_nodes - 1, fit_edges - 1, next_alone)
-        starts.append(int(stop))
+        starts.append(stop)
     return np.array(starts)

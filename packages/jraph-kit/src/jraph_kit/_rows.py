@@ -67,26 +67,26 @@ def take_rows(x: Any, indices: Any, *, like: jax.Array | None = None) -> jax.Arr
     )
 
 
-def graph_numbers(lengths: jax.Array, like: jax.Array) -> jax.Array:
+def graph_numbers(lengths: Any, n: int, *, like: Any = None) -> jax.Array:
     """Which graph each row belongs to.
 
     Args:
       lengths: integers [n_graph], the rows of each graph.
-      like: [n, ...], the rows; the result is sharded as they are.
+      n: how many rows there are.
+      like: the rows [n, ...]; the result is sharded as they are.
 
     Returns:
       int32 [n], ascending; rows beyond the last graph get n_graph.
     """
-    n = like.shape[0]
 
-    def numbers(lengths: jax.Array, like: jax.Array) -> jax.Array:
-        del like  # is here for its sharding
+    def numbers(lengths: jax.Array) -> jax.Array:
         ends = jnp.cumsum(lengths.astype(jnp.int32))
         marks = jnp.zeros(n, jnp.int32).at[ends].add(1, mode="drop")
         return jnp.cumsum(marks)
 
-    by_rows = explicit_sharding(like)
+    lengths = jnp.asarray(lengths)
+    by_rows = None if like is None else explicit_sharding(like)
     where = by_rows or explicit_sharding(lengths)
     first = by_rows.spec[0] if by_rows else None
     out = where and NamedSharding(where.mesh, PartitionSpec(first))
-    return on_any_mesh(numbers, out, jnp.asarray(lengths), like)
+    return on_any_mesh(numbers, out, lengths)

@@ -1,0 +1,67 @@
+import numpy as np
+import pytest
+
+import jraph_kit as jk
+
+SENDERS, RECEIVERS = np.array([4, 0, 3, 1, 4]), np.array([2, 2, 0, 2, 0])
+
+
+@pytest.fixture
+def store():
+    weights = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
+    return jk.CSRStore.from_edges(SENDERS, RECEIVERS, n_node=5, weights=weights)
+
+
+def test_edges_lie_by_receiver_and_know_their_number(store):
+    for node in range(5):
+        at = slice(store.indptr[node], store.indptr[node + 1])
+        (edges,) = np.nonzero(node == RECEIVERS)
+        np.testing.assert_array_equal(store.edge_ids[at], edges)
+        np.testing.assert_array_equal(store.senders[at], SENDERS[edges])
+        np.testing.assert_array_equal(store.weights[at], edges + 1)
+    assert store.n_node == 5
+
+
+def test_a_saved_store_is_mapped_and_the_same(store, tmp_path, assert_same):
+    for written in (store, store._replace(weights=None)):
+        written.save(tmp_path / "graph")
+        found = jk.CSRStore.open(tmp_path / "graph")
+        assert isinstance(found.senders, np.memmap)
+        assert_same(found, written)
+
+
+def test_a_graphs_tuple_is_stored(some_graphs):
+    graphs = some_graphs(4)
+    store = jk.CSRStore.from_graph(graphs)
+    np.testing.assert_array_equal(graphs.senders[store.edge_ids], store.senders)
+    assert store.n_node == len(graphs.nodes)
+
+
+BAD = {
+    "senders: graph 0, edge 1 ends at node 9": {"senders": [0, 9]},
+    "there are 2 senders and 1 receivers": {"receivers": [0]},
+    "weights have shape [1]; wanted [2]": {"weights": [1.0]},
+    "weights: edge 1 has 0.0; wanted positive": {"weights": [1.0, 0.0]},
+    "weights: edge 0 has inf": {"weights": [np.inf, 1.0]},
+    "weights: graph 0, row 1 holds NaN": {"weights": [1.0, np.nan]},
+}
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_errors_say_what_was_found(text):
+    edges = {"senders": [0, 1], "receivers": [1, 0], "n_node": 2} | BAD[text]
+    with pytest.raises(jk.GraphsError) as caught:
+        jk.CSRStore.from_edges(**edges)
+    assert text in str(caught.value)
+
+
+def test_what_is_no_store_is_not_opened(store, tmp_path):
+    with pytest.raises(jk.GraphsError, match=r"holds no graph store .* CSRStore\.save"):
+        jk.CSRStore.open(tmp_path)
+    store.save(tmp_path)
+    (tmp_path / "store.json").write_text('{"format": "other"}')
+    with pytest.raises(jk.GraphsError, match=r"has \{'format': 'other'\}; wanted"):
+        jk.CSRStore.open(tmp_path)
+    (tmp_path / "store.json").write_text("[1")
+    with pytest.raises(jk.GraphsError, match="holds no graph store"):
+        jk.CSRStore.open(tmp_path)

@@ -1,0 +1,150 @@
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.sharding import NamedSharding
+from jax.sharding import PartitionSpec as P
+from nets import NAMES, NETS, features, graphs_of, params_of
+from test_laws import loss, loss_of, quick_jit
+
+import jraph_kit as jk
+from chex_harness import assert_trees_close
+
+PARAMS = params_of()
+WAYS = {
+    "edges": (jk.edge_sharded, jk.spread_edges),
+    "nodes": (jk.node_sharded, jk.spread_nodes),
+}
+
+
+def spread(name, way, mesh):
+    """The network over devices, with rows as they were in the graph."""
+    sharded, divide = WAYS[way]
+    made = divide(GRAPHS, 4)
+    order = np.argsort(made.edge_ids)[np.sum(made.edge_ids < 0) :]
+    net = sharded(lambda params, g, layout: NETS[name](layout)(params, g), mesh)
+
+    def apply(params, graph):
+        out = net(params, graph)
+        nodes = out.nodes[: len(GRAPHS.nodes)]
+        return out._replace(nodes=nodes, edges=jnp.take(out.edges, order, axis=0))
+
+    return apply, made.graphs
+
+
+GRAPHS = graphs_of(3, most=9, seed=6)
+
+
+@pytest.mark.devices(4)
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", NAMES)
+def test_values_and_gradients_are_those_of_one_device(name, way, devices):
+    kind = (jax.sharding.AxisType.Auto,)
+    mesh = jax.make_mesh((4,), ("data",), axis_types=kind, devices=devices)
+    net, graphs = spread(name, way, mesh)
+    both = quick_jit(
+        lambda params: (
+            features(net(params, graphs)),
+            jax.grad(lambda params: loss_of(net(params, graphs)))(params),
+        )
+    )
+    wanted = quick_jit(
+        lambda params: (
+            features(NETS[name]()(params, GRAPHS)),
+            jax.grad(lambda params: loss(name, params, GRAPHS))(params),
+        )
+    )
+    with jax.set_mesh(mesh):
+        found = both(PARAMS)
+    assert_trees_close(found, wanted(PARAMS), rtol=1e-5, atol=1e-5)
+
+
+def collectives(function, *args):
+    text = jax.jit(function).lower(*args).compile().as_text()
+    kinds = ["all-reduce", "all-gather", "reduce-scatter", "all-to-all"]
+    kinds += ["collective-permute"]
+    found = {k: len(re.findall(rf" {k}(?:-start)?\(", text)) for k in kinds}
+    return {kind: n for kind, n in found.items() if n}
+
+
+COUNTS = {
+    # One sum over nodes; both degrees and the sum; both extremes and the sum.
+    ("GIN", "edges"): {"all-reduce": 1},
+    ("GraphConvolution", "edges"): {"all-reduce": 2},
+    ("GAT", "edges"): {"all-reduce": 3},
+    # Senders' features, and nothing else; and the degrees of senders.
+    ("GIN", "nodes"): {"all-gather": 1},
+    ("GAT", "nodes"): {"all-gather": 1},
+    ("GraphConvolution", "nodes"): {"all-gather": 1, "all-reduce": 1},
+    # Edges at both ends and for globals, together; of nodes for globals later.
+    ("GraphNetwork", "edges"): {"all-reduce": 1},
+    ("GraphNetwork", "nodes"): {"all-gather": 1, "all-reduce": 2},
+}
+
+
+@pytest.mark.devices(4)
+@pytest.mark.parametrize(("name", "way"), COUNTS, ids=str)
+def test_what_moves_between_devices_is_what_is_said(name, way, mesh):
+    sharded, divide = WAYS[way]
+    net = sharded(lambda params, g, layout: NETS[name](layout)(params, g), mesh)
+    graphs = divide(GRAPHS, 4).graphs
+    with jax.set_mesh(mesh):
+        assert collectives(net, PARAMS, graphs) == COUNTS[name, way]
+
+
+@pytest.mark.devices(4)
+def test_a_batch_a_device_gives_the_loss_of_all_graphs(mesh):
+    graphs = graphs_of(14, seed=2)
+    buckets = jk.Buckets.fit(graphs, batch_size=4, max_shapes=1)
+    (stacked,) = jk.batches(graphs, buckets, n_devices=4)
+
+    def error(params, batch, **how):
+        out = NETS["GraphNetwork"]()(params, batch.graphs)
+        return jk.graph_loss(jnp.sin(out.globals), batch, **how)
+
+    parallel = jk.graph_parallel(
+        lambda params, batch: error(params, batch, axis_name="data"), mesh
+    )
+    whole = jk.Batch(graphs, np.int32(14))
+    wanted = quick_jit(jax.value_and_grad(error))(PARAMS, whole)
+    lies = NamedSharding(mesh, P("data"))
+    with jax.set_mesh(mesh):
+        params = jax.device_put(PARAMS, NamedSharding(mesh, P()))
+        stacked = jax.device_put(stacked, lies)
+        step = jax.value_and_grad(parallel)
+        found = jax.jit(step)(params, stacked)
+        # The sum and the count, then the gradients.
+        assert collectives(parallel, params, stacked) == {"all-reduce": 1}
+        assert set(collectives(step, params, stacked)) == {"all-reduce"}
+    assert_trees_close(found, wanted, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("n", [1, 3, 8])
+def test_spread_rows_divide_and_none_is_lost(n):
+    for divide in (jk.spread_edges, jk.spread_nodes):
+        made = divide(GRAPHS, n)
+        rows = len(made.edge_ids)
+        assert rows % n == len(made.graphs.nodes) % (
+            n if divide is jk.spread_nodes else 1
+        )
+        kept = made.edge_ids >= 0
+        assert sorted(made.edge_ids[kept]) == list(range(len(GRAPHS.senders)))
+        ids = made.edge_ids[kept]
+        np.testing.assert_array_equal(made.graphs.senders[kept], GRAPHS.senders[ids])
+        np.testing.assert_array_equal(made.graphs.edges[kept], GRAPHS.edges[ids])
+        first = 0
+        if divide is jk.spread_nodes:
+            own = len(made.graphs.nodes) // n
+            first = np.repeat(np.arange(n) * own, rows // n)[kept]
+        ends = made.graphs.receivers[kept] + first
+        np.testing.assert_array_equal(ends, GRAPHS.receivers[ids])
+        with pytest.raises(jk.GraphsError, match="n_devices is 0"):
+            divide(GRAPHS, 0)
+
+
+def test_no_nodes_and_no_edges_divide_too():
+    none = jk.from_coo([], [], n_node=0)
+    for divide in (jk.spread_edges, jk.spread_nodes):
+        assert len(divide(none, 2).edge_ids) == 0

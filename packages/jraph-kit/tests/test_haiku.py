@@ -1,0 +1,112 @@
+import haiku as hk
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from flax import nnx
+from nets import features, graphs_of
+
+import jraph_kit as jk
+from chex_harness import assert_trees_close
+from jraph_kit import haiku as graph_nets
+
+MODULES = {
+    "GraphNetwork": lambda **k: graph_nets.GraphNetwork([8, 3], [8, 4], [2], **k),
+    "InteractionNetwork": lambda **k: graph_nets.InteractionNetwork([3], [4], **k),
+    "RelationNetwork": lambda **k: graph_nets.RelationNetwork([8], [2], **k),
+    "DeepSets": lambda **k: graph_nets.DeepSets([8], [2], **k),
+    "GraphConvolution": lambda **k: graph_nets.GraphConvolution(5, **k),
+    "GIN": lambda **k: graph_nets.GIN([8, 4], **k),
+    "GraphSAGE": lambda **k: graph_nets.GraphSAGE(5, normalize=True, **k),
+    "GAT": lambda **k: graph_nets.GAT(3, 2, **k),
+    "GATv2": lambda **k: graph_nets.GATv2(3, 2, **k),
+    "MPNN": lambda **k: graph_nets.MPNN(6, steps=2, readout_sizes=[2], **k),
+}
+law = pytest.mark.parametrize("name", MODULES)
+
+
+def transformed(name, **how):
+    def net(graph):
+        return MODULES[name](**how)(graph)
+
+    return hk.without_apply_rng(hk.transform(net))
+
+
+def test_the_table_has_every_module():
+    assert set(MODULES) == set(graph_nets.__all__)
+
+
+@law
+def test_a_permutation_of_nodes_permutes_outputs(name):
+    graphs = graphs_of(1, most=9, seed=1)
+    net = transformed(name)
+    assert jax.eval_shape(net.init, jax.random.key(0), graphs)
+    params = jax.jit(net.init)(jax.random.key(0), graphs)
+    order = np.random.default_rng(0).permutation(len(graphs.nodes))
+    where = np.argsort(order)
+    moved = graphs._replace(
+        nodes=graphs.nodes[order],
+        senders=where[graphs.senders],
+        receivers=where[graphs.receivers],
+    )
+    apply = jax.jit(net.apply)
+    wanted, found = features(apply(params, graphs)), features(apply(params, moved))
+    wanted |= {"nodes": wanted["nodes"][order]}
+    assert_trees_close(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+@law
+def test_the_layout_reaches_the_network(name):
+    graphs = jk.sort_edges(graphs_of(2))
+    net = transformed(name, layout=jk.EdgeLayout(receivers_are_sorted=True))
+    params = jax.eval_shape(net.init, jax.random.key(0), graphs)
+    text = str(jax.make_jaxpr(net.apply)(params, graphs))
+    assert "indices_are_sorted=True" in text or name in {"DeepSets", "RelationNetwork"}
+
+
+def test_a_graph_is_learned():
+    """Nodes learn their number of neighbours, which only messages can tell."""
+    graphs = graphs_of(8, most=8)
+    wanted = np.bincount(graphs.receivers, minlength=len(graphs.nodes)) / 4
+    wanted = wanted.astype("float32")
+    net = hk.without_apply_rng(
+        hk.transform(lambda g: hk.Linear(1)(graph_nets.GIN([16])(g).nodes)[:, 0])
+    )
+    graphs = graphs._replace(nodes=np.ones_like(graphs.nodes))
+    params = net.init(jax.random.key(0), graphs)
+    chain = optax.adam(1e-2)
+
+    def loss(params):
+        return jk.node_loss((net.apply(params, graphs) - wanted) ** 2, graphs)
+
+    @jax.jit
+    def step(params, state):
+        updates, state = chain.update(jax.grad(loss)(params), state)
+        return optax.apply_updates(params, updates), state
+
+    state, before = chain.init(params), loss(params)
+    with jax.numpy_dtype_promotion("standard"):  # for optax's counters
+        for _ in range(200):
+            params, state = step(params, state)
+    assert loss(params) < 0.01 * before
+
+
+def test_flax_nnx_layers_are_update_functions():
+    graphs = graphs_of(3)
+    edge = nnx.Linear(3 + 2 * 4, 3, rngs=nnx.Rngs(0))
+    node = nnx.Linear(4 + 3, 4, rngs=nnx.Rngs(1))
+
+    def net(edge, node, graphs):
+        return jk.InteractionNetwork(
+            lambda e, s, r: edge(jnp.concatenate([e, s, r], -1)),
+            lambda n, r: node(jnp.concatenate([n, r], -1)),
+        )(graphs).nodes
+
+    def loss(edge, node):
+        return jk.node_loss(net(edge, node, graphs) ** 2, graphs)
+
+    found = nnx.jit(net)(edge, node, graphs)
+    assert found.shape == graphs.nodes.shape
+    grads = nnx.grad(loss, argnums=(0, 1))(edge, node)
+    assert all(np.abs(leaf).max() > 0 for leaf in jax.tree.leaves(grads))
