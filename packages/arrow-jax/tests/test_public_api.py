@@ -6,7 +6,17 @@ import pytest
 
 import arrow_jax
 
-HEAVY = ("PIL", "huggingface_hub", "yaml", "fsspec", "pandas", "polars", "datasets")
+HEAVY = (
+    "PIL",
+    "huggingface_hub",
+    "yaml",
+    "fsspec",
+    "pandas",
+    "polars",
+    "datasets",
+    "pyarrow.compute",
+    "pyarrow.dataset",
+)
 
 
 def loaded_by(code):

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from arrow_jax._decode import is_bytes, is_temporal
 from arrow_jax._errors import ArrowJaxError
@@ -155,19 +154,21 @@ def _is_lost(before: pa.Array, after: pa.Array) -> np.ndarray:
         new = pa.int32() if new.bit_width == 32 else pa.int64()
         after = after.view(new)
     if pa.types.is_floating(old) and pa.types.is_integer(new):
-        floats = np.asarray(before.fill_null(0)).astype(np.float64)
+        floats = _filled(before).astype(np.float64)
         return floats != np.asarray(after.fill_null(0)).astype(np.float64)
     if pa.types.is_boolean(new) and _is_number(old):
-        numbers = np.asarray(before.fill_null(0))
+        numbers = _filled(before)
         return (numbers != 0) & (numbers != 1)
     if not pa.types.is_floating(new):
         return np.zeros(0, bool)
-    infinite = np.isinf(np.asarray(after.fill_null(0)))
+    infinite = np.isinf(_filled(after))
     if not infinite.any():
         return infinite
     if pa.types.is_floating(old):
-        infinite &= np.isfinite(np.asarray(before.fill_null(0)))
+        infinite &= np.isfinite(_filled(before))
     elif pa.types.is_string(old) or pa.types.is_large_string(old):
+        import pyarrow.compute as pc  # noqa: PLC0415  (it takes long, and few need it)
+
         spelt = pc.call_function(
             "match_substring",
             [before],
@@ -177,12 +178,23 @@ def _is_lost(before: pa.Array, after: pa.Array) -> np.ndarray:
     return infinite
 
 
+def _filled(numbers: pa.Array) -> np.ndarray:
+    """Numbers with 0 where they are null."""
+    if not pa.types.is_float16(numbers.type):
+        return np.asarray(numbers.fill_null(0))
+    # Older releases of pyarrow fill none of these.
+    values = numbers.to_numpy(zero_copy_only=False)
+    return np.where(np.asarray(numbers.is_null()), values.dtype.type(0), values)
+
+
 def _is_number(type_: pa.DataType) -> bool:
     """Whether a type is one of integers or floats."""
     return pa.types.is_integer(type_) or pa.types.is_floating(type_)
 
 
 def _row_of(lists: Any, element: int) -> int:
+    import pyarrow.compute as pc  # noqa: PLC0415  (it takes long, and few need it)
+
     # A null of a fixed size has a length, but flattening leaves it out.
     lengths = pc.call_function(
         "if_else",

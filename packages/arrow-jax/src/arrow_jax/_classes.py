@@ -1,7 +1,6 @@
 """Class labels made of the values of a column."""
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from arrow_jax._errors import ArrowJaxError
 from arrow_jax._features import ClassLabel
@@ -22,6 +21,8 @@ def encode_classes(
     Raises:
       ArrowJaxError: for values of another type.
     """
+    import pyarrow.compute as pc  # noqa: PLC0415  (it takes long, and few need it)
+
     type_ = values.type
     types = pa.types
     kinds = (types.is_integer, types.is_boolean, types.is_string, types.is_large_string)

@@ -1,6 +1,7 @@
 """What a dataset gives when it is asked for rows."""
 
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -145,6 +146,20 @@ def check_columns(wanted: tuple[str, ...], known: list[str]) -> None:
     for name in wanted:
         if name not in known:
             raise ArrowJaxError(f"there is no column {name!r}; there are {known}")
+
+
+def is_expression(condition: Any) -> bool:
+    """Whether something is an Arrow expression.
+
+    Args:
+      condition: what the user gave.
+
+    Returns:
+      True if it is.
+    """
+    # There is none before this module is there, and it takes long to import.
+    compute = sys.modules.get("pyarrow.compute")
+    return compute is not None and isinstance(condition, compute.Expression)
 
 
 def raise_unknown(verb: str, error: Exception, known: list[str]) -> None:

@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from arrow_jax._errors import ArrowJaxError
 from arrow_jax._facts import KEY, Facts, from_json
 from arrow_jax._files import Kind, read_files
-from arrow_jax._format import check_columns, raise_unknown
+from arrow_jax._format import check_columns, is_expression, raise_unknown
 from arrow_jax._paths import opened
 
 PARQUET = Kind("Parquet", "read_parquet", (".parquet",))
@@ -53,7 +52,7 @@ def read_parquet(
       >>> read_parquet(folder)["x"]
       [1, 2]
     """
-    if not isinstance(filters, pc.Expression | list | None):
+    if not isinstance(filters, list | None) and not is_expression(filters):
         raise ArrowJaxError(
             f"read_parquet(filters={filters!r}): wanted an Arrow expression, such as "
             'pc.field("x") > 1'

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from arrow_jax._chunks import Index
 from arrow_jax._errors import ArrowJaxError
@@ -312,6 +311,8 @@ class RowVerbs:
 
 
 def _sort_indices(table: pa.Table, key: tuple[str, str]) -> Any:
+    import pyarrow.compute as pc  # noqa: PLC0415  (it takes long, and few need it)
+
     type_ = table.schema.field(0).type
     if pa.types.is_dictionary(type_):  # by what the codes stand for
         table = table.cast(pa.schema([(key[0], type_.value_type)]))

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from arrow_jax._encode import to_arrow
 from arrow_jax._errors import ArrowJaxError, ShapeError
 from arrow_jax._features import Features
-from arrow_jax._format import raise_unknown
+from arrow_jax._format import is_expression, raise_unknown
 from arrow_jax._lazy import LazyBatch
 from arrow_jax._planner import elders_of, known_of
 from arrow_jax._rows import check_batch_size
@@ -65,7 +64,7 @@ def kept_rows(ds: "Dataset", condition: Any, batch_size: int) -> np.ndarray:
     Raises:
       ShapeError: if the function returns another number of booleans.
     """
-    if isinstance(condition, pc.Expression):
+    if is_expression(condition):
         return np.flatnonzero(_holds(ds, condition))
     if not callable(condition):
         raise ArrowJaxError(
@@ -88,7 +87,7 @@ def kept_rows(ds: "Dataset", condition: Any, batch_size: int) -> np.ndarray:
     return np.flatnonzero(np.concatenate(kept))
 
 
-def _holds(ds: "Dataset", condition: pc.Expression) -> np.ndarray:
+def _holds(ds: "Dataset", condition: Any) -> np.ndarray:
     """Computes one boolean a row; columns that are not asked for are not touched."""
     table = ds.source.table  # also of columns that the format hides
     if isinstance(ds.rows, range):
@@ -100,7 +99,7 @@ def _holds(ds: "Dataset", condition: pc.Expression) -> np.ndarray:
         return _evaluate(ds.with_format("arrow")[:], condition)
 
 
-def _evaluate(table: pa.Table, condition: pc.Expression) -> np.ndarray:
+def _evaluate(table: pa.Table, condition: Any) -> np.ndarray:
     from pyarrow import acero  # noqa: PLC0415  (only expressions need it)
 
     source = acero.Declaration("table_source", acero.TableSourceNodeOptions(table))
