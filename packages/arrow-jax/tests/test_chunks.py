@@ -19,7 +19,7 @@ def test_small_chunks_are_merged_and_big_ones_stay():
     assert merged[1] is big
     assert [len(a) for a in merge_small([pa.array([], pa.int8())] * 3)] == [0]
     medium = pa.array(np.zeros(100_000))  # 0.8 MB
-    assert max(m.nbytes for m in merge_small([medium] * 100)) <= 16 << 20
+    assert max(m.nbytes for m in merge_small([medium] * 400)) <= 256 << 20
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=6), st.data())

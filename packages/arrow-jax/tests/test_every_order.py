@@ -217,7 +217,7 @@ def test_putting_shard_by_shard_is_putting_at_once(ds, options, monkeypatch):
     monkeypatch.setattr(loader, "_placement", by_shard)
     assert_trees_close(list(loader), at_once, rtol=0, atol=0)
     step = loader._order.step(Position(), size_of(options))
-    part, _ = loader._feed.make(step.draft, local, Ledger())
+    part, _ = loader._feed.open(Ledger(), 0).make(step.draft, local)
     for name, column in part.items():
         wanted = jax.tree.map(lambda a: a[local], at_once[0][name])
         assert_trees_close(column, wanted, rtol=0, atol=0)

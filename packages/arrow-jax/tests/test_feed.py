@@ -16,7 +16,7 @@ def feed(ds, **options):
 def test_the_rows_of_a_view_in_its_order():
     ds = Dataset.from_dict({"x": np.arange(10)}).select([7, 3, 5])
     found = feed(ds)
-    batch, _ = found.make(Draft(range(3), 3, 3), None, Ledger())
+    batch, _ = found.open(Ledger(), 0).make(Draft(range(3), 3, 3))
     assert batch["x"].tolist() == [7, 3, 5]
     assert found.stream.n == 3
     assert found.manifest()["rows"] == 3

@@ -105,11 +105,11 @@ class Model(RuleBasedStateMachine):
         step = loader._order.step(at, 8)
         if step is None or step.draft.size < 8:
             return
-        whole, _ = loader._feed.make(step.draft, None, Ledger())
+        whole, _ = loader._feed.open(Ledger(), 0).make(step.draft, None)
         found = np.full(8, -1)
         for part in np.split(np.array(order), hosts):
             local = np.sort(part)
-            mine, _ = loader._feed.make(step.draft, local, Ledger())
+            mine, _ = loader._feed.open(Ledger(), 0).make(step.draft, local)
             found[local] = mine["x"]
         assert found.tolist() == whole["x"].tolist()
 

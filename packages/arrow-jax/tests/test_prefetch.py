@@ -8,7 +8,7 @@ from arrow_jax._prefetch import Prefetcher
 
 
 def ours():
-    return [t for t in threading.enumerate() if t.name == "arrow-jax"]
+    return [t for t in threading.enumerate() if t.name.startswith("arrow-jax")]
 
 
 def wait_for(condition):

@@ -95,14 +95,6 @@ def test_little_is_read_before_the_first_batch_also_when_resuming(folder, reads)
     assert len(reads) <= 2 + 2
 
 
-def test_no_more_than_two_windows_are_kept(folder):
-    loader = Loader(
-        scan_parquet(folder), 8, shuffle=Window(2), prefetch=0, ragged=RAGGED
-    )
-    for _ in loader:
-        assert len(loader._feed._parts) <= 2
-
-
 def test_memory_is_flat_over_epochs(tmp_path):
     for i in range(8):
         values = np.full((2000, 64), i, np.float32)

@@ -20,7 +20,7 @@ Index = range | np.ndarray
 
 _Chunk = TypeVar("_Chunk")
 _SMALL = 1 << 20  # bytes; smaller chunks are merged
-_MERGED = 16 << 20  # until they are so big together
+_MERGED = 256 << 20  # until they are so big together
 
 
 def merge_small(arrays: Sequence[pa.Array]) -> list[pa.Array]:
@@ -71,6 +71,8 @@ def gather(
     *,
     pick: Callable[[_Chunk, slice | np.ndarray], _Chunk],
     join: Callable[[list[_Chunk]], _Chunk],
+    place: Callable[[list[tuple[_Chunk, np.ndarray, np.ndarray]]], _Chunk]
+    | None = None,
 ) -> _Chunk:
     """Picks rows of a chunked column.
 
@@ -80,27 +82,30 @@ def gather(
       rows: a range of step 1, or an int64 array of valid indices.
       pick: picks rows of one chunk.
       join: joins what was picked.
+      place: makes the rows of (chunk, rows in it, where they go) for several chunks in
+        one go, where that can be done with fewer copies.
 
     Returns:
       The rows, in that order.
     """
-    if isinstance(rows, range):
-        if len(chunks) == 1:
-            return pick(chunks[0], slice(rows.start, rows.stop))
-        return join([pick(chunks[c], s) for c, s in _cut(starts, rows)])
     if len(chunks) == 1:
-        return pick(chunks[0], rows)
+        is_range = isinstance(rows, range)
+        return pick(chunks[0], slice(rows.start, rows.stop) if is_range else rows)
+    if isinstance(rows, range):
+        return join([pick(chunks[c], s) for c, s in _cut(starts, rows)])
     homes = np.searchsorted(starts, rows, side="right") - 1
     order = np.argsort(homes, kind="stable")
     used, firsts = np.unique(homes[order], return_index=True)
     if not len(used):
         return pick(chunks[0], slice(0, 0))
-    parts = [
-        pick(chunks[home], rows[group] - starts[home])
-        for home, group in zip(used, np.split(order, firsts[1:]), strict=True)
-    ]
-    if len(parts) == 1:
-        return parts[0]
+    groups = np.split(order, firsts[1:])
+    if len(groups) == 1:
+        return pick(chunks[used[0]], rows - starts[used[0]])
+    pairs = zip(used, groups, strict=True)
+    moves = [(chunks[home], rows[g] - starts[home], g) for home, g in pairs]
+    if place is not None:
+        return place(moves)
+    parts = [pick(chunk, local) for chunk, local, _ in moves]
     back = np.empty(len(rows), np.int64)
     back[order] = np.arange(len(rows))
     return pick(join(parts), back)

@@ -19,7 +19,7 @@ from arrow_jax._decode import decode
 from arrow_jax._errors import ShapeError
 from arrow_jax._facts import Facts, facts_of, with_masks
 from arrow_jax._metadata import is_list
-from arrow_jax._nodes import Lists, Node, join, pick
+from arrow_jax._nodes import Lists, Node, Tensor, join, pick, place
 from arrow_jax._settle import settle
 
 
@@ -50,7 +50,10 @@ class Column:
           A node with those rows, in that order; views where `rows` is a range within
           one chunk.
         """
-        return gather(self.chunks, self.starts, rows, pick=pick, join=join)
+        together: Any = place if isinstance(self.chunks[0], Tensor) else None
+        return gather(
+            self.chunks, self.starts, rows, pick=pick, join=join, place=together
+        )
 
     @cached_property
     def limits(self) -> tuple[Any, Any]:

@@ -1,7 +1,8 @@
 """Where arrays go: the device that a format names, and the one transfer to it."""
 
 import contextlib
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 import jax
@@ -123,8 +124,7 @@ def _replace(tree: Any, arrays: Iterator[jax.Array]) -> Any:
     return tree
 
 
-@contextlib.contextmanager
-def mode(*, x64: bool, default_device: Any = None) -> Generator[None]:
+def mode(*, x64: bool, default_device: Any = None) -> AbstractContextManager[Any]:
     """Sets jax's width and default device for a block, where they differ.
 
     Threads and later calls do not inherit the context in which a format or a loader
@@ -134,12 +134,19 @@ def mode(*, x64: bool, default_device: Any = None) -> Generator[None]:
       x64: whether 64-bit arrays stay so.
       default_device: the device for uncommitted arrays, or None for jax's choice.
 
-    Yields:
-      Nothing.
+    Returns:
+      A context.
     """
-    with contextlib.ExitStack() as stack:
-        if bool(jax.config.jax_enable_x64) != x64:
-            stack.enter_context(jax.enable_x64(x64))
-        if jax.config.jax_default_device != default_device and default_device:
-            stack.enter_context(jax.default_device(default_device))
-        yield
+    other_width = bool(jax.config.jax_enable_x64) != x64
+    other_device = default_device and jax.config.jax_default_device != default_device
+    if not (other_width or other_device):
+        return _AS_IT_IS
+    stack = contextlib.ExitStack()
+    if other_width:
+        stack.enter_context(jax.enable_x64(x64))
+    if other_device:
+        stack.enter_context(jax.default_device(default_device))
+    return stack
+
+
+_AS_IT_IS = contextlib.nullcontext()

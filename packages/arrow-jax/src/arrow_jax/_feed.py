@@ -5,7 +5,7 @@ The loader itself only knows rows by number; a feed makes batches of them.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -22,6 +22,20 @@ from arrow_jax._state import make_manifest
 from arrow_jax._step import Draft
 from arrow_jax._stream import Sequential, Shuffled, Stream
 from arrow_jax._window import Window, WindowStream
+
+
+class Reader(Protocol):
+    """Makes the batches of one run; closed when it ends."""
+
+    def make(
+        self, draft: Draft, local: np.ndarray | None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Makes the columns for the devices, and those that stay."""
+        ...
+
+    def close(self) -> None:
+        """Ends what it has running."""
+        ...
 
 
 class Feed(Protocol):
@@ -47,10 +61,8 @@ class Feed(Protocol):
         """The columns whose values have no batch axis."""
         ...
 
-    def make(
-        self, draft: Draft, local: np.ndarray | None, ledger: Ledger
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Makes the columns for the devices, and those that stay."""
+    def open(self, ledger: Ledger, ahead: int) -> Reader:
+        """Begins a run, with row groups read ahead where that makes sense."""
         ...
 
     def spec(self, batch_size: int, length: int | None = None) -> dict[str, Any]:
@@ -60,6 +72,27 @@ class Feed(Protocol):
     def manifest(self) -> dict[str, Any]:
         """Describes the data."""
         ...
+
+
+class MemoryReader(NamedTuple):
+    """Makes batches of rows in memory.
+
+    Attributes:
+      batcher: of the rows.
+      ledger: of the run.
+    """
+
+    batcher: Batcher
+    ledger: Ledger
+
+    def make(
+        self, draft: Draft, local: np.ndarray | None = None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Makes the columns for the devices, and those that stay."""
+        return self.batcher.make(draft, local, self.ledger)
+
+    def close(self) -> None:
+        """Nothing is running."""
 
 
 @dataclass(frozen=True)
@@ -88,11 +121,10 @@ class MemoryFeed:
         """The columns whose values have no batch axis."""
         return self.batcher.flat
 
-    def make(
-        self, draft: Draft, local: np.ndarray | None, ledger: Ledger
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Makes the columns for the devices, and those that stay."""
-        return self.batcher.make(draft, local, ledger)
+    def open(self, ledger: Ledger, ahead: int) -> Reader:
+        """Begins a run; there is nothing to read ahead."""
+        del ahead
+        return MemoryReader(self.batcher, ledger)
 
     def spec(self, batch_size: int, length: int | None = None) -> dict[str, Any]:
         """Finds what a batch is, without reading a row."""

@@ -241,25 +241,29 @@ class Loader:
         return make_state(at, self._order, self._batch_size, self._manifest)
 
     def _produce(self, at: Position, ledger: Ledger) -> Iterator[Produced]:
-        specs: dict[Any, Any] = {}
-        while (step := self._order.step(at, self._batch_size)) is not None:
-            draft, at = step
-            shape = draft.size, draft.length
-            if shape not in specs:
-                spec = self._assembled(*shape)
-                specs[shape] = spec, self._placement.local_rows(spec)
-            spec, local = specs[shape]
-            batch, host = self._feed.make(draft, local, ledger)
-            if self._host_transform:
-                n = draft.size if local is None else len(local)
-                batch = self._host_transform.apply(batch, spec, n)
-            with (
-                ledger.time("transfer"),
-                mode(x64=self._x64, default_device=self._default_device),
-            ):
-                arrays = self._placement.put(batch, draft.size, local)
-            ledger.batch()
-            yield Produced(arrays, host, at)
+        local_rows: dict[Any, Any] = {}
+        reader = self._feed.open(ledger, self._prefetch)
+        try:
+            while (step := self._order.step(at, self._batch_size)) is not None:
+                draft, at = step
+                spec = self._assembled(draft.size, draft.length)
+                shape = draft.size, draft.length
+                if shape not in local_rows:
+                    local_rows[shape] = self._placement.local_rows(spec)
+                local = local_rows[shape]
+                batch, host = reader.make(draft, local)
+                if self._host_transform:
+                    n = draft.size if local is None else len(local)
+                    batch = self._host_transform.apply(batch, spec, n)
+                with (
+                    ledger.time("transfer"),
+                    mode(x64=self._x64, default_device=self._default_device),
+                ):
+                    arrays = self._placement.put(batch, draft.size, local)
+                ledger.batch()
+                yield Produced(arrays, host, at)
+        finally:
+            reader.close()
 
     def _finish(self, arrays: Any) -> Any:
         # In the reader's thread: processes must dispatch their programs in one order.

@@ -46,10 +46,9 @@ def materialized(ds: Any, path: Any) -> Source:
         _write(ds, path, print_)
     try:
         table = pa.ipc.open_stream(pa.memory_map(str(path))).read_all()
-        found = (table.schema.metadata or {}).get(_KEY)
     except (pa.ArrowException, OSError):
-        found = None
-    if found != print_:
+        table = pa.table({})
+    if (table.schema.metadata or {}).get(_KEY) != print_:
         raise ArrowJaxError(
             f"{path} is not the materialized form of these rows: it was made of others,"
             " or is another file. Delete it, or name another one"

@@ -5,7 +5,7 @@ picked from by rows and joined, and neither ever looks at a single row in Python
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -138,6 +138,32 @@ def join(nodes: Sequence[Node]) -> Node:
         _join_masks([p.valid for p in parts], parts),
         parts[0].fixed,
     )
+
+
+def place(moves: Sequence[tuple[Tensor, np.ndarray, np.ndarray]]) -> Tensor:
+    """Picks rows of several tensors straight into one.
+
+    Args:
+      moves: (tensor, rows of it, where they go), of one kind.
+
+    Returns:
+      The rows, in the order of where they go.
+    """
+    n = sum(len(rows) for _, rows, _ in moves)
+
+    def placed(get: Callable[[Tensor], np.ndarray | None]) -> np.ndarray | None:
+        known = next((a for t, _, _ in moves if (a := get(t)) is not None), None)
+        if known is None:
+            return None
+        out = aligned((n, *known.shape[1:]), known.dtype)
+        for tensor, rows, into in moves:
+            values = get(tensor)
+            out[into] = True if values is None else values[rows]
+        return out
+
+    values = placed(lambda t: t.values)
+    assert values is not None  # noqa: S101  (every tensor has some)
+    return Tensor(values, placed(lambda t: t.valid), placed(lambda t: t.inner))
 
 
 def _join_masks(

@@ -1,9 +1,7 @@
 """Batches of row groups that are read as the loader gets to them."""
 
-import threading
-from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,36 +14,17 @@ from arrow_jax._errors import ArrowJaxError, ShapeError
 from arrow_jax._facts import Facts
 from arrow_jax._format import Format
 from arrow_jax._forms import Flat, Form, block_form, fitted, lengths_of
-from arrow_jax._join_parts import join_host, join_parts
 from arrow_jax._ledger import Ledger
-from arrow_jax._pack import Pack, Packed
+from arrow_jax._pack import Pack
 from arrow_jax._planner import plan_columns
-from arrow_jax._ragged import segments
 from arrow_jax._scan import Scan
 from arrow_jax._scan_facts import check_known, scan_facts
+from arrow_jax._scan_reader import ScanReader
 from arrow_jax._source import Source
 from arrow_jax._state import describe_files
-from arrow_jax._step import Draft
 from arrow_jax._stream import Sequential, Stream
 from arrow_jax._table import with_features
 from arrow_jax._window import Window, WindowStream
-
-_KEPT = 2  # windows in memory: the one at hand and the one before it
-
-
-@dataclass(frozen=True)
-class _Part:
-    """Row groups in memory.
-
-    Attributes:
-      groups: their numbers, ascending.
-      firsts: int64[len(groups)], the row at which each begins here.
-      batcher: of their rows.
-    """
-
-    groups: tuple[int, ...]
-    firsts: np.ndarray
-    batcher: Batcher
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +50,6 @@ class ScanFeed:
     empty: Batcher
     said: Mapping[str, Facts]
     block: tuple[Buckets | Pack, np.ndarray] | None = None
-    _parts: OrderedDict[Any, _Part] = field(default_factory=OrderedDict)
-    _lock: Any = field(default_factory=threading.Lock)
 
     @property
     def format(self) -> Format:
@@ -101,87 +78,17 @@ class ScanFeed:
             "files": describe_files(sizes),
         }
 
-    def make(
-        self, draft: Draft, local: np.ndarray | None, ledger: Ledger
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Makes the columns for the devices, and those that stay."""
-        valid = np.arange(draft.size) < draft.n_real
-        if local is not None:
-            draft, valid = draft.local(local), valid[local]
-        rows = np.asarray(draft.rows, np.int64)
-        starts = self.scan.starts
-        homes = np.searchsorted(starts, rows, side="right") - 1
-        within = rows - starts[homes]
-        made = []
-        with self._lock:
-            for part in self._parts_for(homes, draft, ledger):
-                at = np.searchsorted(part.groups, homes)
-                at = np.minimum(at, len(part.groups) - 1)
-                mine = np.flatnonzero(np.asarray(part.groups)[at] == homes)
-                some = draft.of(mine, part.firsts[at[mine]] + within[mine])
-                made.append((mine, *part.batcher.make(some, None, ledger)))
-        batch = self._segmented(join_parts(made, draft), draft)
-        if self.masked:
-            batch["valid"] = valid
-        return batch, join_host(made)
-
-    def _segmented(self, batch: dict[str, Any], draft: Draft) -> dict[str, Any]:
-        """Numbers the pieces of packed rows, over all parts."""
-        for name, form in self.forms.items():
-            if isinstance(form, Pack) and draft.layout is not None:
-                ids, positions = segments(
-                    draft.layout, n_bins=draft.size, capacity=form.length
-                )
-                batch[name] = Packed(batch[name].values, ids, positions)
-        return batch
-
-    def _parts_for(
-        self, homes: np.ndarray, draft: Draft, ledger: Ledger
-    ) -> list[_Part]:
-        turn = len(homes) if draft.turn is None else draft.turn
-        wanted = dict.fromkeys(np.unique(homes[turn:]).tolist(), draft.epoch + 1)
-        wanted |= dict.fromkeys(np.unique(homes[:turn]).tolist(), draft.epoch)
-        if not wanted:  # a batch of padding alone
-            wanted = {0: draft.epoch}
-        parts: list[_Part] = []
-        for group, epoch in sorted(wanted.items()):
-            if not any(group in part.groups for part in parts):
-                parts.append(self._part(group, epoch, wanted, ledger))
-        return parts
-
-    def _part(
-        self, group: int, epoch: int, wanted: Mapping[int, int], ledger: Ledger
-    ) -> _Part:
-        for part in self._parts.values():
-            if group in part.groups:
-                self._parts.move_to_end(part.groups)
-                return part
-        # Old windows go before new ones are read, which bounds memory.
-        spare = [k for k in self._parts if wanted.keys().isdisjoint(k)]
-        for key in spare[: max(len(self._parts) - _KEPT + 1, 0)]:
-            del self._parts[key]
-        part = self._load(epoch, group, ledger)
-        self._parts[part.groups] = part
-        return part
-
-    def _load(self, epoch: int, group: int, ledger: Ledger) -> _Part:
-        together = [group]
-        if isinstance(self.stream, WindowStream):
-            together = self.stream.together(epoch, group)
-        with ledger.time("read"):
-            table = self.scan.read(together, self.scan.column_names)
-        sizes = [self.scan.groups[g].n for g in together]
-        firsts = np.cumsum([0, *sizes[:-1]])
-        words = [f" of {self._words(g)}" for g in together]
-        origins = tuple(zip(firsts.tolist(), words, strict=True))
-        with ledger.time("assemble"):
-            batcher = self._batcher(table, origins)
-        return _Part(tuple(together), firsts, batcher)
-
-    def _words(self, group: int) -> str:
-        file, number, _ = self.scan.groups[group]
-        name = self.scan.files[file].rsplit("/", 1)[-1]
-        return f"row group {number} of {name}"
+    def open(self, ledger: Ledger, ahead: int) -> ScanReader:
+        """Begins a run."""
+        return ScanReader(
+            self.scan,
+            self.stream,
+            batcher=self._batcher,
+            forms=self.forms,
+            masked=self.masked,
+            ledger=ledger,
+            ahead=ahead,
+        )
 
     def _batcher(self, table: pa.Table, origins: Any) -> Batcher:
         ds = dataset_of(self.scan, table, self.said, origins)

@@ -102,10 +102,28 @@ class WindowStream:
         Returns:
           Those of its window, ascending.
         """
+        return self._window(epoch, self._number(epoch, group))
+
+    def following(self, epoch: int, group: int) -> list[int]:
+        """Finds the row groups of the next window.
+
+        Args:
+          epoch: of the run.
+          group: a row group of the window at hand.
+
+        Returns:
+          Those of the window behind it in that epoch, or none.
+        """
+        return self._window(epoch, self._number(epoch, group) + 1)
+
+    def _number(self, epoch: int, group: int) -> int:
         groups = _plan(self, epoch).groups
-        at = int(np.flatnonzero(groups == group)[0]) // self.row_groups
-        window = groups[at * self.row_groups : (at + 1) * self.row_groups]
-        return sorted(window.tolist())
+        return int(np.flatnonzero(groups == group)[0]) // self.row_groups
+
+    def _window(self, epoch: int, number: int) -> list[int]:
+        first = number * self.row_groups
+        groups = _plan(self, epoch).groups[first : first + self.row_groups]
+        return sorted(groups.tolist())
 
     def describe(self) -> dict[str, Any]:
         """Says in JSON what the order depends on."""
