@@ -107,7 +107,8 @@ def test_memory_is_flat_over_epochs():
             )
     tracemalloc.stop()
     arrow, python = zip(*held, strict=True)
-    assert max(arrow) == min(arrow)
+    # A few batches wait at any time; nothing else may.
+    assert max(arrow) - min(arrow) <= 4 * 100 * (64 + 9 + 1) * 4
     assert max(python) - min(python[1:]) < 20 * 100 * 64 * 4
 
 

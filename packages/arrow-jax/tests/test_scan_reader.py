@@ -5,8 +5,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from arrow_jax import ArrowJaxError, Loader, Window, scan_parquet
+from arrow_jax import ArrowJaxError, Loader, Pack, Window, scan_parquet
+from arrow_jax._ledger import Ledger
 from arrow_jax._scan import Scan
+from arrow_jax._step import Draft, Layout
 
 
 @pytest.fixture
@@ -73,3 +75,25 @@ def test_what_fails_ahead_fails_where_it_is_needed(scan, tmp_path):
     with pytest.raises(ArrowJaxError, match=r"1\.parquet can't be read any more"):
         next(run)
     assert not threads()
+
+
+def test_a_row_group_in_two_windows_is_taken_once(tmp_path):
+    # Packed rows of several parts are laid over each other: twice would be doubled.
+    rows = [[i + 1] for i in range(12)]
+    pq.write_table(pa.table({"t": rows}), tmp_path / "a.parquet", row_group_size=1)
+    ragged = {"t": Pack(3)}
+    loader = Loader(scan_parquet(tmp_path), 1, shuffle=Window(4), ragged=ragged)
+    reader, stream = loader._feed.open(Ledger(), 0), loader._feed.stream
+    first = set(stream.together(0, 0))
+    second = next(
+        found
+        for group in range(12)
+        if (found := set(stream.together(1, group))) & first and found - first
+    )
+    x, both, y = min(first - second), min(first & second), min(second - first)
+    alone = Layout(*[np.array([n]) for n in (0, 0, 0, 1)])
+    for row, epoch in ((x, 0), (y, 1)):
+        reader.make(Draft(np.array([row]), 1, 1, layout=alone, epoch=epoch))
+    three = Layout(*map(np.array, ([0] * 3, [0, 1, 2], [0] * 3, [1] * 3)))
+    batch, _ = reader.make(Draft(np.array([x, both, y]), 1, 1, layout=three))
+    assert batch["t"].values.tolist() == [[x + 1, both + 1, y + 1]]

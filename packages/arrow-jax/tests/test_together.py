@@ -56,10 +56,10 @@ def check_same(got, wanted):
 )
 def test_batches_are_those_of_slices(options, view, pays_after, limits, monkeypatch):
     monkeypatch.setattr(_together, "PAYS_AFTER", pays_after)
-    for name, limit in zip(("_SMALL", "_GREAT"), limits, strict=True):
+    for name, limit in zip(("SMALL", "_GREAT"), limits, strict=True):
         monkeypatch.setattr(_together, name, limit)
     if pays_after == 9:  # so that it is from then on compiled, in each of these
-        _together._sender.cache_clear()
+        _together.sender_of.cache_clear()
     ds = Dataset.from_arrow(table())
     if view == "chunks":
         rows = table().to_batches()[0]
@@ -76,15 +76,15 @@ def test_batches_are_those_of_slices(options, view, pays_after, limits, monkeypa
 
 def test_a_kind_of_batch_is_compiled_once(monkeypatch):
     monkeypatch.setattr(_together, "PAYS_AFTER", 0)
-    _together._sender.cache_clear()
+    _together.sender_of.cache_clear()
     ds = Dataset.from_arrow(table()).with_format("jax", columns=["f0", "f1", "b", "v"])
     for _ in range(3):
         list(ds.iter(4))
     list(ds.shuffle(seed=1).iter(4))
-    assert _together._sender.cache_info().currsize == 1
+    assert _together.sender_of.cache_info().currsize == 1
     plans = {name: ds._plan(name) for name in ds.column_names}
     found = find_together(plans, ds.format, 4)
-    sender = _together._sender((4, *found.packed, *found.whole), None)
+    sender = _together.sender_of((4, *found.packed, *found.whole), None)
     assert sender.n_sent == 4 * (N // 4)
     assert (sender.split._cache_size(), sender.same._cache_size()) == (1, 1)
 

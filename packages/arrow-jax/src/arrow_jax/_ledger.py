@@ -4,6 +4,7 @@ import time
 from typing import Any, NamedTuple
 
 import jax
+import numpy as np
 
 
 class Stats(NamedTuple):
@@ -77,7 +78,7 @@ class Ledger:
           tree: its NumPy arrays. Views of Arrow memory can't be written to; what we
             have made can.
         """
-        for leaf in jax.tree.leaves(tree):
+        for leaf in [tree] if isinstance(tree, np.ndarray) else jax.tree.leaves(tree):
             of = self._copied if leaf.flags.writeable else self._viewed
             of[name] = of.get(name, 0) + leaf.nbytes
 

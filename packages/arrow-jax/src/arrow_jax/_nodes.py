@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
 Rows = slice | np.ndarray
 
@@ -90,7 +91,7 @@ def take(values: np.ndarray, rows: Rows) -> np.ndarray:
     out = aligned((len(rows), *values.shape[1:]), values.dtype)
     if values.shape[0]:
         # "clip" only because "raise" would take through a second buffer.
-        np.take(values, rows, axis=0, out=out, mode="clip")
+        values.take(rows, axis=0, out=out, mode="clip")
     return out
 
 
@@ -105,9 +106,10 @@ def aligned(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
       An array of that shape, 64-byte aligned, not initialised.
     """
     n_bytes = math.prod(shape) * dtype.itemsize
-    raw = np.empty(n_bytes + 64, np.uint8)
-    skip = -raw.__array_interface__["data"][0] % 64
-    return raw[skip : skip + n_bytes].view(dtype).reshape(shape)
+    if not n_bytes:
+        return np.empty(shape, dtype)
+    # Arrow's memory is aligned so, and costs half of what NumPy's does to align.
+    return np.frombuffer(pa.allocate_buffer(n_bytes), dtype).reshape(shape)
 
 
 def join(nodes: Sequence[Node]) -> Node:

@@ -16,7 +16,7 @@ import math
 
 import numpy as np
 
-_ROUNDS = 8
+_ROUNDS = 6
 _GOLDEN = 0x9E3779B97F4A7C15
 _MASK = (1 << 64) - 1
 

@@ -7,6 +7,7 @@ number of the process would give devices other devices' rows.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -14,6 +15,7 @@ import numpy as np
 
 from arrow_jax._device import find_device
 from arrow_jax._errors import ArrowJaxError, ShapeError
+from arrow_jax._sender import send
 
 
 def shardings_of(spec: Mapping[str, Any], sharding: Any) -> dict[str, Any] | None:
@@ -194,8 +196,7 @@ class Placement:
           The tree of global `jax.Array`.
         """
         if local is None:
-            put = jax.device_put(batch, self.shardings or None)
-            return {name: put[name] for name in batch}
+            return self._put_whole(batch)
         pieces, devices, plans = [], [], []
         for leaf, sharding in _pairs(batch, self.shardings):
             shape = (batch_size, *leaf.shape[1:])
@@ -215,6 +216,24 @@ class Placement:
         ]
         put = jax.tree.unflatten(jax.tree.structure(batch), leaves)
         return {name: put[name] for name in batch}
+
+    def _put_whole(self, batch: Any) -> Any:
+        device = self._one_device
+        if self.shardings and device is None:
+            put = jax.device_put(batch, self.shardings)
+        else:
+            leaves, tree = jax.tree.flatten(batch)
+            put = jax.tree.unflatten(tree, send(leaves, device))
+        return {name: put[name] for name in batch}
+
+    @cached_property
+    def _one_device(self) -> jax.Device | None:
+        """The device of all columns, if they are committed to one."""
+        leaves = jax.tree.leaves(self.shardings)
+        if not all(isinstance(s, jax.sharding.SingleDeviceSharding) for s in leaves):
+            return None
+        devices = {device for s in leaves for device in s.device_set}
+        return devices.pop() if len(devices) == 1 else None
 
 
 def _pairs(tree: Any, shardings: Any) -> list[tuple[Any, jax.sharding.Sharding]]:

@@ -94,10 +94,12 @@ class ScanReader:
         homes = np.searchsorted(self._starts, rows, side="right") - 1
         within = rows - self._starts[homes]
         made = []
+        left = np.ones(len(homes), bool)  # a row group may be in two windows' parts
         for part in self._parts_for(homes, draft):
             at = np.searchsorted(part.groups, homes)
             at = np.minimum(at, len(part.groups) - 1)
-            mine = np.flatnonzero(np.asarray(part.groups)[at] == homes)
+            mine = np.flatnonzero(left & (np.asarray(part.groups)[at] == homes))
+            left[mine] = False
             some = draft.of(mine, part.firsts[at[mine]] + within[mine])
             made.append((mine, *part.batcher.make(some, None, self._ledger)))
         batch = self._numbered(join_parts(made, draft), draft)

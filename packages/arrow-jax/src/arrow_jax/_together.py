@@ -1,12 +1,5 @@
-"""Batches a little ahead of their reader, many arrays in one call.
+"""Batches a little ahead of their reader, many arrays in one call; see `_sender`."""
 
-`jax.device_put` costs some time for each call and each array, however small; a compiled
-function that returns its arguments costs a third of that, and one that takes many small
-columns apart from one buffer a tenth. Compiling pays after some hundred batches of one
-kind, so the first ones go without. What comes out is the same.
-"""
-
-import functools
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,16 +16,13 @@ from arrow_jax._nodes import aligned
 from arrow_jax._number_plan import NumberPlan
 from arrow_jax._plan import Plan
 from arrow_jax._rows import compose
+from arrow_jax._sender import MOST_OF_A_CALL, PAYS_AFTER, SMALL, sender_of
 
-PAYS_AFTER = 128  # batches of one kind, by all iterations of this process
 _MOST_AHEAD = 16  # batches
 _MOST_BYTES_AHEAD = 16 << 20
-# Bytes of a column in a batch: below the first it is packed with others of its kind,
-# below the second it is copied by the compiled function, above it is transferred alone.
-_SMALL, _GREAT = 1 << 16, 1 << 19
-# XLA's CPU backend runs so many copies in the calling thread; more it hands to others,
-# which takes twice as long.
-_MOST_OF_A_CALL = 8
+# Bytes of a column in a batch: if it is small it is packed with others of its kind,
+# up to this it is copied by the compiled function, above it is transferred alone.
+_GREAT = 1 << 19
 
 
 class Bunch(NamedTuple):
@@ -52,28 +42,6 @@ class Bunch(NamedTuple):
     def size(self) -> int:
         """How many numbers a batch of all has."""
         return len(self.names) * math.prod(self.shape)
-
-
-class _Sender:
-    """Sends batches of one kind.
-
-    Attributes:
-      n_sent: how many batches there have been.
-      split: a compiled function from columns in one buffer to each.
-      same: a compiled function from columns to the same.
-    """
-
-    def __init__(self, device: jax.Device | None) -> None:
-        where = device and jax.sharding.SingleDeviceSharding(device)
-        self.n_sent = 0
-        self.split = jax.jit(lambda packed: list(packed), out_shardings=where)  # noqa: PLW0108  (a function of its own, for a cache of its own)
-        self.same = jax.jit(lambda columns: columns, out_shardings=where)
-
-
-@functools.lru_cache(maxsize=64)
-def _sender(kind: tuple[Any, ...], device: jax.Device | None) -> _Sender:
-    del kind  # each has its own count
-    return _Sender(device)
 
 
 @dataclass(frozen=True)
@@ -133,7 +101,7 @@ class Together:
     def _numbers(self, rows: Index, n: int) -> list[dict[str, Any]]:
         name = self.format.device
         device = None if name is None else find_device(name)
-        sender = _sender((self.batch_size, *self.packed, *self.whole), device)
+        sender = sender_of((self.batch_size, *self.packed, *self.whole), device)
         sender.n_sent += n
         if sender.n_sent <= PAYS_AFTER:
             packed = {name for bunch in self.packed for name in bunch.names}
@@ -203,7 +171,7 @@ def find_together(
     if not sizes:
         return None
     kinds: dict[Any, list[str]] = {}
-    for name in [name for name, size in sizes.items() if size <= _SMALL]:
+    for name in [name for name, size in sizes.items() if size <= SMALL]:
         spec = plans[name].spec
         kinds.setdefault((spec.dtype, (batch_size, *spec.shape)), []).append(name)
     packed = [
@@ -226,7 +194,7 @@ def find_together(
 
 
 def _in_calls(names: list[str]) -> list[tuple[str, ...]]:
-    most = _MOST_OF_A_CALL
+    most = MOST_OF_A_CALL
     return [tuple(names[i : i + most]) for i in range(0, len(names), most)]
 
 
