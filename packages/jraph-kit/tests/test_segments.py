@@ -198,10 +198,13 @@ def test_sharded_rows_give_the_same_values_and_gradients(name, kind, devices):
         out = ALL[name](data, ids, 6)
         return jnp.sum(jnp.where(jnp.isfinite(out), jnp.sin(out), 0.0))
 
-    both = jax.jit(lambda d, i: (ALL[name](d, i, 6), jax.grad(loss)(d, i)))
+    both = jax.jit(
+        lambda d, i: (ALL[name](d, i, 6), jax.grad(loss)(d, i)),
+        compiler_options={"xla_backend_optimization_level": 0},
+    )
     wanted = both(data, IDS)
     with jax.set_mesh(mesh):
-        for data_spec, ids_spec in SPECS:
+        for data_spec, ids_spec in SPECS if kind == "explicit" else SPECS[:1]:
             sharded = jax.device_put(data, NamedSharding(mesh, data_spec))
             ids = jax.device_put(IDS, NamedSharding(mesh, ids_spec))
             for a, b in zip(both(sharded, ids), wanted, strict=True):

@@ -63,6 +63,7 @@ from jraph_kit._padding import (
     with_zero_out_padding_outputs,
     zero_out_padding,
 )
+from jraph_kit._picture import draw_graph
 from jraph_kit._sampling import NeighbourSampler, Sample
 from jraph_kit._segments import (
     segment_mean,
@@ -97,6 +98,7 @@ __all__ = [
     "add_self_edges",
     "batch",
     "batches",
+    "draw_graph",
     "edge_loss",
     "edge_sharded",
     "from_columns",

@@ -40,6 +40,7 @@ class Batches(Sequence[Batch]):
 
     Attributes:
       shapes: the shapes in use, and so the traces of a jitted step.
+      shape_of_batches: that of each batch, in order.
       waste: the share of padding.
     """
 
@@ -54,6 +55,11 @@ class Batches(Sequence[Batch]):
     def shapes(self) -> tuple[Shape, ...]:
         """The shapes that occur, ascending."""
         return tuple(self._table[i] for i in np.unique(self._shape_of))
+
+    @property
+    def shape_of_batches(self) -> tuple[Shape, ...]:
+        """The shape of each batch, in order."""
+        return tuple(self._table[i] for i in self._shape_of)
 
     @property
     def waste(self) -> Waste:

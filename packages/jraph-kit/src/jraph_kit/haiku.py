@@ -263,8 +263,10 @@ class GraphSAGE(_Layer):
         """Applies the layer."""
         own = hk.Linear(self.output_size, name="own")
         others = hk.Linear(self.output_size, with_bias=False, name="neighbours")
+        # A mean of projections is the projection of a mean, and has fewer features.
         return jk.GraphSAGE(
-            lambda x, neighbours: own(x) + others(neighbours),
+            lambda x, neighbours: own(x) + neighbours,
+            message_fn=others,
             normalize=self.normalize,
             layout=self.layout,
         )(graph)

@@ -1,0 +1,36 @@
+import numpy as np
+import pytest
+from PIL import Image
+
+import jraph_kit as jk
+
+
+def ink(path):
+    with Image.open(path) as picture:
+        pixels = np.asarray(picture.convert("L"))
+    return pixels.shape, float((pixels < 250).mean())
+
+
+def test_a_graph_is_drawn(tmp_path, some_graphs):
+    graphs = some_graphs(5, most=12, seed=2)
+    number = int(np.argmax(graphs.n_node))
+    path = tmp_path / "graph.png"
+    jk.draw_graph(graphs, path, number=number, values=np.arange(graphs.n_node[number]))
+    shape, share = ink(path)
+    assert min(shape) > 500
+    assert share > 0.01
+    empty = jk.from_coo([], [], n_node=0)
+    jk.draw_graph(empty, tmp_path / "none.png", title="none")
+    assert ink(tmp_path / "none.png")[1] < share
+
+
+def test_errors_say_what_was_found(tmp_path, some_graphs):
+    graphs = some_graphs(2)
+    with pytest.raises(jk.GraphsError, match="graph 2 of 2 graphs"):
+        jk.draw_graph(graphs, tmp_path / "x.png", number=2)
+    with pytest.raises(jk.GraphsError, match=r"values have shape \[1, 1\]"):
+        jk.draw_graph(graphs, tmp_path / "x.png", values=np.zeros((1, 1)))
+    with pytest.raises(jk.GraphsError, match=r"cannot draw into .*nonsense"):
+        jk.draw_graph(graphs, tmp_path / "x.nonsense")
+    with pytest.raises(jk.GraphsError, match="500 nodes, and up to 400 can be seen"):
+        jk.draw_graph(jk.from_coo([], [], n_node=500), tmp_path / "x.png")
