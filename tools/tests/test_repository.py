@@ -69,8 +69,8 @@ def test_no_package_imports_another(package):
 
 @for_each_package
 def test_tests_mirror_the_source(package):
-    files = package.glob("src/*/_*.py")
-    modules = {f.stem.removeprefix("_") for f in files if f.stem != "__init__"}
+    files = package.glob("src/*/_[!_]*.py")
+    modules = {f.stem.removeprefix("_") for f in files}
     tested = {f.stem.removeprefix("test_") for f in package.glob("tests/test_*.py")}
     assert modules - tested == set()
 
