@@ -80,12 +80,8 @@ def test_a_tensor_as_lists():
 def test_placing_is_picking_and_joining_in_order():
     a = Tensor(np.arange(6).reshape(3, 2), np.array([True, False, True]))
     b = Tensor(np.arange(10, 14).reshape(2, 2))
-    made = place(
-        [
-            (a, np.array([2, 1]), np.array([0, 3])),
-            (b, np.array([1, 0, 1]), np.array([1, 2, 4])),
-        ]
-    )
+    parts = [(a, np.array([2, 1])), (b, np.array([1, 0, 1]))]
+    made = place(parts, np.array([0, 3, 1, 2, 4]))
     assert made.values.tolist() == [[4, 5], [12, 13], [10, 11], [2, 3], [12, 13]]
     assert made.valid.tolist() == [True, True, True, False, True]
     assert made.inner is None

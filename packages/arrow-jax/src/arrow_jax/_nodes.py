@@ -142,25 +142,32 @@ def join(nodes: Sequence[Node]) -> Node:
     )
 
 
-def place(moves: Sequence[tuple[Tensor, np.ndarray, np.ndarray]]) -> Tensor:
+def place(parts: Sequence[tuple[Tensor, np.ndarray]], into: np.ndarray) -> Tensor:
     """Picks rows of several tensors straight into one.
 
     Args:
-      moves: (tensor, rows of it, where they go), of one kind.
+      parts: (tensor, rows of it), of one kind.
+      into: where the rows go, those of the first part first.
 
     Returns:
       The rows, in the order of where they go.
     """
-    n = sum(len(rows) for _, rows, _ in moves)
 
     def placed(get: Callable[[Tensor], np.ndarray | None]) -> np.ndarray | None:
-        known = next((a for t, _, _ in moves if (a := get(t)) is not None), None)
+        known = next((a for t, _ in parts if (a := get(t)) is not None), None)
         if known is None:
             return None
-        out = aligned((n, *known.shape[1:]), known.dtype)
-        for tensor, rows, into in moves:
-            values = get(tensor)
-            out[into] = True if values is None else values[rows]
+        found = np.empty((len(into), *known.shape[1:]), known.dtype)
+        first = 0
+        for tensor, rows in parts:
+            part, values = found[first : first + len(rows)], get(tensor)
+            if values is None:
+                part[...] = True
+            else:
+                values.take(rows, axis=0, out=part, mode="clip")
+            first += len(rows)
+        out = aligned(found.shape, found.dtype)
+        out[into] = found
         return out
 
     values = placed(lambda t: t.values)
