@@ -121,7 +121,7 @@ def many_chunks(folder: Path, options: Any) -> Iterable[dict[str, Any]]:
 
 _WORKER = """
 import sys, time
-import jax, numpy as np, pyarrow as pa, pyarrow.parquet as pq
+import jax, numpy as np, pyarrow as pa, pyarrow.dataset, pyarrow.parquet as pq
 from arrow_jax import Loader, Window, scan_parquet
 kind, folder = sys.argv[1:]
 jax.block_until_ready(jax.numpy.zeros(3))

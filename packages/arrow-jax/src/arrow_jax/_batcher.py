@@ -1,6 +1,6 @@
 """The host's part of a batch: rows in, a tree of NumPy arrays of fixed shape out."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -174,6 +174,8 @@ def make_batcher(
       ShapeError: for ragged columns that have no form.
       ArrowJaxError: if a name is unknown, or "valid" is taken.
     """
+    if not isinstance(host, str | Iterable):
+        raise ArrowJaxError(f"host={host!r}: wanted names of columns")
     host = (host,) if isinstance(host, str) else tuple(host)
     names = ds.column_names
     check_columns((*host, *forms), names)

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from arrow_jax._errors import ManifestError
 from arrow_jax._permutation import permute
-from arrow_jax._step import Draft, Position, Step, filled
+from arrow_jax._step import Draft, Position, Step, filled, in_epochs
 from arrow_jax._stream import Stream, take_rows_at
 
 
@@ -101,9 +102,16 @@ class BlockOrder:
 
         What is left of the block at hand waits to be cut anew.
         """
-        if old == new or not at.offset:
+        if not at.offset:
             return at
         block = self._block(at._replace(offset=0), old)
+        if at.offset >= len(block.drafts):
+            raise ManifestError(
+                f"the state has given {at.offset} batches of a block that has "
+                f"{len(block.drafts)}: it was changed by hand"
+            )
+        if old == new:
+            return at
         left = [_rows_of(draft) for draft in block.drafts[at.offset :]]
         pending = np.concatenate([*left, np.array(block.after.pending, np.int64)])
         return block.unmoved._replace(pending=tuple(pending.tolist()))
@@ -114,7 +122,8 @@ class BlockOrder:
 
     def holds(self, at: Position) -> bool:
         """Whether there is such a position."""
-        return 0 <= at.row <= self.stream.n and min(*at[:3], *at.pending) >= 0
+        inside = 0 <= at.row <= self.stream.n and min(at.offset, *at.pending, 0) >= 0
+        return inside and in_epochs(at, self.epochs)
 
     def _block(self, at: Position, batch_size: int) -> _Block:
         with self._lock:
@@ -127,7 +136,8 @@ class BlockOrder:
         across = self.last == "drop"
         wanted = self.cutter.block_rows(batch_size)
         rows = np.array(at.pending, np.int64)
-        epoch, row, ended = at.epoch, at.row, at.epoch == self.epochs
+        epoch, row = at.epoch, at.row
+        ended = self.epochs is not None and at.epoch >= self.epochs
         # A position at the very end of an epoch holds what is left of its last block.
         at_end = row == self.stream.n
         if at_end:

@@ -1,5 +1,6 @@
 """Batches of rows of like length, each padded to one of a few lengths."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,6 +8,7 @@ import numpy as np
 
 from arrow_jax._block_order import Cut
 from arrow_jax._errors import ArrowJaxError
+from arrow_jax._rows import is_whole
 from arrow_jax._step import Draft
 
 _CANDIDATES = 512  # lengths that are tried as edges; more would only be slower
@@ -50,18 +52,22 @@ class Buckets:
 
     def __post_init__(self) -> None:
         if self.edges is not None:
-            edges = tuple(map(int, self.edges))
-            if not edges or list(edges) != sorted(set(edges)) or edges[0] < 0:
+            known = isinstance(self.edges, Sequence | np.ndarray)
+            edges = tuple(self.edges) if known else ()
+            whole = bool(edges) and all(is_whole(edge, 0) for edge in edges)
+            if not whole or list(edges) != sorted(set(edges)):
                 raise ArrowJaxError(
-                    f"Buckets({list(edges)}): wanted lengths in ascending order, such "
+                    f"Buckets({self.edges!r}): wanted lengths in ascending order, such "
                     "as Buckets([64, 128, 512])"
                 )
-            object.__setattr__(self, "edges", edges)
-        if self.max_buckets < 1 or self.block < 1 or not 0 <= self.waste < 1:
+            object.__setattr__(self, "edges", tuple(map(int, edges)))
+        whole = is_whole(self.max_buckets, 1) and is_whole(self.block, 1)
+        number = isinstance(self.waste, int | float)
+        if not whole or not number or not 0 <= self.waste < 1:
             raise ArrowJaxError(
-                f"Buckets(max_buckets={self.max_buckets}, waste={self.waste}, "
-                f"block={self.block}): wanted at least 1 bucket, a waste in [0, 1) and "
-                "at least 1 batch in a block"
+                f"Buckets(max_buckets={self.max_buckets!r}, waste={self.waste!r}, "
+                f"block={self.block!r}): wanted at least 1 bucket, a waste in [0, 1) "
+                "and at least 1 batch in a block"
             )
 
 

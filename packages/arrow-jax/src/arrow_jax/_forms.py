@@ -12,6 +12,7 @@ from arrow_jax._errors import ArrowJaxError, ShapeError
 from arrow_jax._number_plan import NumberPlan
 from arrow_jax._pack import Pack
 from arrow_jax._plan import Plan
+from arrow_jax._rows import is_whole
 
 
 @dataclass(frozen=True)
@@ -71,8 +72,7 @@ Form = Pad | Flat | Buckets | Pack
 
 
 def _check_size(name: str, size: Any) -> None:
-    whole = isinstance(size, int | np.integer) and not isinstance(size, bool)
-    if not whole or size < 0:
+    if not is_whole(size, 0):
         raise ArrowJaxError(f"{name}({size!r}): wanted a length of at least 0")
 
 
@@ -94,7 +94,7 @@ def read_forms(ragged: Mapping[str, Any]) -> dict[str, Form]:
         )
     forms: dict[str, Form] = {}
     for name, value in ragged.items():
-        if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        if is_whole(value, 0):
             forms[name] = Pad(int(value))
         elif isinstance(value, Pad | Flat | Buckets | Pack):
             forms[name] = value

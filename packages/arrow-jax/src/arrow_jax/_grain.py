@@ -3,6 +3,7 @@
 from typing import Any
 
 from arrow_jax._dataset import Dataset
+from arrow_jax._errors import ArrowJaxError
 
 
 class GrainSource:
@@ -23,6 +24,10 @@ class GrainSource:
     """
 
     def __init__(self, ds: Dataset) -> None:
+        if not isinstance(ds, Dataset):
+            raise ArrowJaxError(
+                f"GrainSource got a {type(ds).__name__}, wanted a Dataset"
+            )
         form = ds.format
         if form.kind != "numpy":
             ds = ds.with_format("numpy", columns=form.columns, nulls=form.nulls)

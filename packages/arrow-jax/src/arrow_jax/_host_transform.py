@@ -19,6 +19,10 @@ class HostTransform:
     """
 
     def __init__(self, function: Callable[[dict[str, Any]], Any]) -> None:
+        if not callable(function):
+            raise ArrowJaxError(
+                f"host_transform={function!r}: wanted a function from a batch to one"
+            )
         self._function = function
 
     def spec(self, spec: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from arrow_jax._ledger import Ledger
 from arrow_jax._mix import Mix
 from arrow_jax._placement import Placement, shardings_of
 from arrow_jax._poisson import Poisson
-from arrow_jax._rows import check_batch_size
+from arrow_jax._rows import check_batch_size, check_seed, is_whole
 from arrow_jax._scan import Scan
 from arrow_jax._scan_feed import scan_feed
 from arrow_jax._state import make_state, read_state
@@ -105,6 +105,13 @@ class Loader:
         transform: Callable[[Any], Any] | None = None,
     ) -> None:
         _check_options(ds, batch_size, epochs, last, prefetch)
+        check_seed(seed)
+        if not isinstance(shuffle, bool | Window):
+            raise ArrowJaxError(f"shuffle={shuffle!r}: wanted True, False or a Window")
+        if transform is not None and not callable(transform):
+            raise ArrowJaxError(
+                f"transform={transform!r}: wanted a function from a batch to one"
+            )
         self._batch_size = batch_size
         self._shapes: dict[Any, dict[str, Any]] = {}
         self._prefetch = prefetch
@@ -135,7 +142,7 @@ class Loader:
             raise ArrowJaxError(
                 f"batch_size={batch_size} with last={last!r} gives no batch of "
                 f"{len(ds)} rows in {epochs} epoch(s). Use a smaller batch_size, more "
-                'epochs, or last="mask"'
+                'epochs, or last="mask"; rows without elements fill no packed one'
             )
         self._manifest = self._feed.manifest()
         self._host_transform = (
@@ -282,11 +289,11 @@ def _check_options(
             "Dataset.from_arrow, Dataset.from_dict or read_parquet"
         )
     check_batch_size(batch_size)
-    if epochs is not None and (not isinstance(epochs, int) or epochs < 1):
+    if epochs is not None and not is_whole(epochs, 1):
         raise ArrowJaxError(f"epochs={epochs!r}: wanted at least 1, or None for ever")
     if last not in _LAST:
         raise ArrowJaxError(f'last={last!r}: wanted "mask", "drop" or "keep"')
-    if not isinstance(prefetch, int) or prefetch < 0:
+    if not is_whole(prefetch, 0):
         raise ArrowJaxError(f"prefetch={prefetch!r}: wanted 0 or more")
 
 

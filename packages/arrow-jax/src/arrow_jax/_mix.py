@@ -12,6 +12,7 @@ from arrow_jax._concatenate import concatenate
 from arrow_jax._dataset import Dataset
 from arrow_jax._errors import ArrowJaxError
 from arrow_jax._permutation import permute
+from arrow_jax._rows import check_seed, is_whole
 from arrow_jax._stream import Sequential, Shuffled
 
 _BLOCK = 1 << 12  # places that are dealt out at once; weights are exact in each block
@@ -89,8 +90,10 @@ def mix(
       >>> int((rows < 10).sum())
       3072
     """
-    datasets = list(datasets)
+    known = isinstance(datasets, Sequence)
+    datasets = list(datasets) if known else [datasets]
     _check(datasets, weights)
+    check_seed(seed)
     parts = np.asarray(weights, np.float64) / np.sum(weights)
     quotas = np.floor(parts * _BLOCK).astype(np.int64)
     most = np.argsort(quotas - parts * _BLOCK, kind="stable")
@@ -104,7 +107,7 @@ def mix(
     sizes = [len(ds) for ds in datasets]
     ends = np.cumsum([0, *sizes]).tolist()
     n = sum(sizes) if rows is None else rows
-    if n < 1:
+    if not is_whole(n, 1):
         raise ArrowJaxError(f"rows={rows!r}: wanted at least 1")
     return Mix(concatenate(datasets), tuple(ends), tuple(quotas.tolist()), n, seed)
 
@@ -113,7 +116,10 @@ def _check(datasets: list[Any], weights: Sequence[float]) -> None:
     if not datasets or not all(isinstance(ds, Dataset) for ds in datasets):
         found = [type(ds).__name__ for ds in datasets]
         raise ArrowJaxError(f"mix got {found}, wanted a list of Datasets")
-    numbers = np.asarray(weights, np.float64)
+    try:
+        numbers = np.asarray(weights, np.float64)
+    except (TypeError, ValueError) as error:
+        raise ArrowJaxError(f"weights={weights!r}: wanted a number each") from error
     if numbers.shape != (len(datasets),):
         raise ArrowJaxError(
             f"mix got {len(datasets)} datasets and weights of shape "

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from arrow_jax._step import Draft, Position, Step, filled
+from arrow_jax._step import Draft, Position, Step, filled, in_epochs
 from arrow_jax._stream import Stream, take_rows_at
 
 
@@ -56,4 +56,5 @@ class RowOrder:
 
     def holds(self, at: Position) -> bool:
         """Whether there is such a position."""
-        return 0 <= at.row < self.stream.n and at.epoch >= 0 and not at[2] and not at[3]
+        whole = not at.offset and not at.pending
+        return 0 <= at.row < self.stream.n and in_epochs(at, self.epochs) and whole

@@ -8,6 +8,7 @@ import numpy as np
 from arrow_jax._block_order import Cut
 from arrow_jax._errors import ArrowJaxError
 from arrow_jax._permutation import permute
+from arrow_jax._rows import is_whole
 from arrow_jax._step import Draft, Layout
 
 
@@ -72,9 +73,10 @@ class Pack:
     truncate: bool = False
 
     def __post_init__(self) -> None:
-        if self.length < 1 or self.block < 1 or (self.split and self.truncate):
+        whole = is_whole(self.length, 1) and is_whole(self.block, 1)
+        if not whole or (self.split and self.truncate):
             raise ArrowJaxError(
-                f"Pack({self.length}, split={self.split}, block={self.block}, "
+                f"Pack({self.length!r}, split={self.split}, block={self.block!r}, "
                 f"truncate={self.truncate}): wanted a length and a block of at least "
                 "1, and at most one of split and truncate"
             )

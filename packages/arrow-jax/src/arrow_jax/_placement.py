@@ -37,6 +37,11 @@ def shardings_of(spec: Mapping[str, Any], sharding: Any) -> dict[str, Any] | Non
         return None
     if isinstance(sharding, str):
         sharding = jax.sharding.SingleDeviceSharding(find_device(sharding))
+    if not isinstance(sharding, Mapping | jax.sharding.Sharding):
+        raise ArrowJaxError(
+            f"sharding={sharding!r}: wanted a jax.sharding.Sharding, a dict of them by "
+            "column, or the name of a device"
+        )
     if isinstance(sharding, Mapping):
         by_column = dict(sharding)
         if "valid" in spec and "valid" not in by_column:

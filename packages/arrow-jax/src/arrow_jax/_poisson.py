@@ -7,7 +7,7 @@ import numpy as np
 
 from arrow_jax._errors import ArrowJaxError
 from arrow_jax._permutation import mix, round_keys
-from arrow_jax._step import Draft, Position, Step
+from arrow_jax._step import Draft, Position, Step, in_epochs
 
 _BLOCK = 1 << 20  # rows decided at once, which bounds memory
 
@@ -47,8 +47,9 @@ class Poisson:
     capacity: int | None = None
 
     def __post_init__(self) -> None:
-        if not 0 < self.rate <= 1:
-            raise ArrowJaxError(f"Poisson(rate={self.rate}): wanted one in (0, 1]")
+        number = isinstance(self.rate, int | float | np.number)
+        if not number or not 0 < self.rate <= 1:
+            raise ArrowJaxError(f"Poisson(rate={self.rate!r}): wanted one in (0, 1]")
 
 
 @dataclass(frozen=True)
@@ -124,4 +125,5 @@ class PoissonOrder:
 
     def holds(self, at: Position) -> bool:
         """Whether there is such a position."""
-        return 0 <= at.row < self._steps and at.epoch >= 0 and not at[2] and not at[3]
+        whole = not at.offset and not at.pending
+        return 0 <= at.row < self._steps and in_epochs(at, self.epochs) and whole

@@ -98,3 +98,30 @@ def check_batch_size(batch_size: int) -> None:
         raise ArrowJaxError(f"batch_size={batch_size!r}: wanted an integer")
     if batch_size < 1:
         raise ArrowJaxError(f"batch_size={batch_size}: wanted at least 1")
+
+
+def is_whole(number: Any, least: int) -> bool:
+    """Whether an option is an integer that is big enough; a boolean is none.
+
+    Args:
+      number: what the user gave.
+      least: the least that will do.
+
+    Returns:
+      Whether it is.
+    """
+    whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
+    return whole and number >= least
+
+
+def check_seed(seed: Any) -> None:
+    """Raises for a seed that is none.
+
+    Args:
+      seed: what the user gave.
+
+    Raises:
+      ArrowJaxError: if it is not an integer.
+    """
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
+        raise ArrowJaxError(f"seed={seed!r}: wanted an integer")

@@ -1,6 +1,6 @@
 """Parquet files that are read a few row groups at a time."""
 
-import threading
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -69,7 +69,9 @@ class Scan:
     said: Mapping[str, Facts]
     format: Format = PYTHON
     known: dict[Any, Any] = field(default_factory=dict)
-    _lock: Any = field(default_factory=threading.Lock)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "known": {}}
 
     def __len__(self) -> int:
         return int(self.starts[-1])
@@ -167,10 +169,9 @@ class Scan:
         Returns:
           What `find` returned the first time.
         """
-        with self._lock:
-            if key not in self.known:
-                self.known[key] = find()
-            return self.known[key]
+        if key not in self.known:
+            self.known[key] = find()
+        return self.known[key]
 
     def __repr__(self) -> str:
         lines = summary(len(self), self.features, self.format).split("\n")
@@ -221,6 +222,11 @@ def scan_parquet(
     """
     several = isinstance(paths, Sequence) and not isinstance(paths, str)
     listed = paths if several else [paths]
+    for path in listed:
+        if not isinstance(path, str | os.PathLike):
+            raise ArrowJaxError(
+                f"scan_parquet got {path!r}, wanted a path, an address or a list"
+            )
     files = [f for p in listed for f in expand(str(p), PARQUET.endings)]
     if not files:
         raise ArrowJaxError("scan_parquet got an empty list: name at least one file")

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -68,14 +69,19 @@ class ScanFeed:
     def manifest(self) -> dict[str, Any]:
         """Describes the data."""
         scan = self.scan
-        sizes = dict.fromkeys((name.rsplit("/", 1)[-1] for name in scan.files), 0)
+        sizes = [0] * len(scan.files)
         for group in scan.groups:
-            sizes[scan.files[group.file].rsplit("/", 1)[-1]] += group.n
+            sizes[group.file] += group.n
+        # Names below the folder that all files share, which may be elsewhere next time.
+        folders = [file.split("/")[:-1] for file in scan.files]
+        levels = zip(*folders, strict=False)
+        n = len(list(takewhile(lambda parts: len(set(parts)) == 1, levels)))
+        names = ["/".join(file.split("/")[n:]) for file in scan.files]
         return {
             "rows": len(scan),
             "columns": {n: str(scan.schema.field(n).type) for n in scan.column_names},
             "view": "all" if scan.filters is None else f"where {scan.filters}",
-            "files": describe_files(sizes),
+            "files": describe_files(list(zip(names, sizes, strict=True))),
         }
 
     def open(self, ledger: Ledger, ahead: int) -> ScanReader:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from arrow_jax._step import Draft, Layout, Position, Step
+from arrow_jax._step import Draft, Layout, Position, Step, in_epochs
 from arrow_jax._stream import Stream, take_rows_at
 
 
@@ -130,4 +130,5 @@ class SplitOrder:
 
     def holds(self, at: Position) -> bool:
         """Whether there is such a position."""
-        return 0 <= at.row < self.stream.n and min(at[:3]) >= 0 and not at.pending
+        inside = 0 <= at.row < self.stream.n and at.offset >= 0
+        return inside and in_epochs(at, self.epochs) and not at.pending

@@ -1,7 +1,7 @@
 """The saved state of a run, and the check that it belongs to the data at hand."""
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,20 +49,20 @@ def make_manifest(source: Source, names: list[str], rows: Index) -> dict[str, An
         "rows": len(rows),
         "columns": columns,
         "view": view,
-        "files": describe_files(dict(zip(words, sizes, strict=True))),
+        "files": describe_files(list(zip(words, sizes, strict=True))),
     }
 
 
-def describe_files(sizes: Mapping[str, int]) -> Any:
+def describe_files(sizes: Sequence[tuple[str, int]]) -> Any:
     """Describes the files that rows come from.
 
     Args:
-      sizes: name -> rows, in order.
+      sizes: (name, rows) of each, in order.
 
     Returns:
       For JSON: the pairs if they are few, else their number and checksum.
     """
-    pairs = [[name, n] for name, n in sizes.items()]
+    pairs = [[name, n] for name, n in sizes]
     if len(pairs) <= _MOST_FILES:
         return pairs
     return [len(pairs), f"crc32 {zlib.crc32(repr(pairs).encode()):08x}"]
@@ -123,7 +123,7 @@ def read_state(
             )
     if state["version"] != _VERSION:
         raise ManifestError(
-            f"the state has version {state['version']}, this release reads {_VERSION}"
+            f"the state has version {state['version']!r}, this release reads {_VERSION}"
         )
     _check_order(state["order"], order.describe())
     _check_manifest(state["manifest"], manifest)
@@ -171,9 +171,14 @@ def _check_order(saved: Any, here: Mapping[str, Any]) -> None:
         )
 
 
-def _check_manifest(saved: Mapping[str, Any], here: Mapping[str, Any]) -> None:
+def _check_manifest(saved: Any, here: Mapping[str, Any]) -> None:
     if saved == here:
         return
+    if not isinstance(saved, Mapping) or not saved.keys() >= here.keys():
+        raise ManifestError(
+            f"the state's manifest is {saved!r}, which describes no data: it was "
+            "changed by hand"
+        )
     ways_out = "Resume on the data that the state was saved with, or start afresh"
     files = saved.get("files") or []
     if files != here["files"] and max(len(files), len(here["files"])) > 1:

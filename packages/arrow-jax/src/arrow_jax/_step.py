@@ -154,3 +154,16 @@ def filled(draft: Draft, batch_size: int) -> Draft:
         more = np.full(batch_size - draft.size, real[-1])
         draft = draft._replace(rows=np.concatenate([real, more]))
     return draft._replace(size=batch_size)
+
+
+def in_epochs(at: Position, epochs: int | None) -> bool:
+    """Whether a position is in the epochs of a run, or at their end.
+
+    Args:
+      at: the position.
+      epochs: how many there are, or None.
+
+    Returns:
+      Whether it is.
+    """
+    return at.epoch >= 0 and (epochs is None or at.epoch <= epochs)

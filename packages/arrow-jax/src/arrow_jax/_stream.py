@@ -141,7 +141,7 @@ def take_rows_at(
       The rows.
     """
     parts: list[Index] = []
-    ended = epoch == epochs
+    ended = epochs is not None and epoch >= epochs
     while k and not ended:
         stop = min(row + k, stream.n)
         parts.append(stream.rows(epoch, row, stop))

@@ -9,6 +9,7 @@ import numpy as np
 from arrow_jax._chunks import Index
 from arrow_jax._errors import ArrowJaxError
 from arrow_jax._permutation import permute
+from arrow_jax._rows import is_whole
 
 _BLOCK = 1 << 14  # positions permuted at once
 
@@ -38,7 +39,7 @@ class Window:
     row_groups: int = 8
 
     def __post_init__(self) -> None:
-        if not isinstance(self.row_groups, int) or self.row_groups < 1:
+        if not is_whole(self.row_groups, 1):
             raise ArrowJaxError(f"Window({self.row_groups!r}): wanted at least 1")
 
 

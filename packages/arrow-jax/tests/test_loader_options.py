@@ -1,0 +1,135 @@
+"""Options and states that make no sense are said, not run into."""
+
+import pickle
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from arrow_jax import (
+    ArrowJaxError,
+    Buckets,
+    Dataset,
+    GrainSource,
+    Loader,
+    ManifestError,
+    Pack,
+    Poisson,
+    Window,
+    mix,
+    scan_parquet,
+)
+
+DS = Dataset.from_dict({"t": [[1], [2, 2], [], [3, 3, 3]], "x": [1, 2, 3, 4]})
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"seed": 1.5}, "seed=1.5: wanted an integer"),
+        ({"seed": "a"}, "seed='a': wanted an integer"),
+        ({"seed": True}, "seed=True: wanted an integer"),
+        ({"shuffle": "yes"}, "shuffle='yes': wanted True, False or a Window"),
+        ({"shuffle": 1}, "shuffle=1: wanted True"),
+        ({"epochs": True}, "epochs=True: wanted at least 1, or None"),
+        ({"prefetch": True}, "prefetch=True: wanted 0 or more"),
+        ({"host": 5}, "host=5: wanted names of columns"),
+        ({"host": None}, "host=None: wanted names"),
+        ({"transform": 5}, "transform=5: wanted a function from a batch"),
+        ({"host_transform": "x"}, "host_transform='x': wanted a function"),
+        ({"sharding": 5}, "sharding=5: wanted a jax.sharding.Sharding, a dict"),
+    ],
+)
+def test_options_of_the_wrong_kind(options, text):
+    with pytest.raises(ArrowJaxError, match=text):
+        Loader(DS, 2, ragged={"t": 4}, **options)
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: Buckets([1.5, 2.5]), r"Buckets\(\[1.5, 2.5\]\): wanted lengths"),
+        (lambda: Buckets("ab"), r"Buckets\('ab'\): wanted lengths"),
+        (lambda: Buckets(5), r"Buckets\(5\): wanted lengths"),
+        (lambda: Buckets(max_buckets="a"), "max_buckets='a'"),
+        (lambda: Pack("a"), r"Pack\('a', .*wanted a length"),
+        (lambda: Pack(2.5), r"Pack\(2.5, .*wanted a length"),
+        (lambda: Pack(length=True), r"Pack\(True, .*wanted a length"),
+        (lambda: Poisson("a"), r"Poisson\(rate='a'\): wanted one"),
+        (lambda: Window(row_groups=True), r"Window\(True\): wanted at least 1"),
+        (lambda: mix([DS, DS], ["a", "b"]), r"weights=\['a', 'b'\]: wanted a number"),
+        (lambda: mix([DS, DS], [1, 1], rows=2.5), "rows=2.5: wanted at least 1"),
+        (lambda: mix([DS, DS], [1, 1], seed="a"), "seed='a': wanted an integer"),
+        (lambda: mix(None, [1]), r"mix got \['NoneType'\]"),
+        (lambda: scan_parquet([1]), "scan_parquet got 1, wanted a path"),
+        (lambda: scan_parquet(None), "scan_parquet got None, wanted a path"),
+        (lambda: GrainSource(3), "GrainSource got a int, wanted a Dataset"),
+    ],
+)
+def test_forms_and_sources_of_the_wrong_kind(make, text):
+    with pytest.raises(ArrowJaxError, match=text):
+        make()
+
+
+def loader(form):
+    return Loader(
+        DS.with_format(columns=["t"]), 2, shuffle=True, epochs=3, ragged={"t": form}
+    )
+
+
+@pytest.mark.parametrize("form", [4, Pack(4, block=1), Pack(4, split=True), Buckets()])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"epoch": -1},
+        {"epoch": 10**9},
+        {"epoch": "a"},
+        {"row": 10**20},
+        {"row": 1.5},
+        {"offset": -1},
+        {"offset": 10**9},
+        {"pending": [99]},
+        {"pending": "a"},
+        {"batch_size": 0},
+        {"manifest": {}},
+        {"manifest": None},
+        {"manifest": {"rows": 4}},
+        {"order": None},
+        {"version": "2"},
+    ],
+    ids=str,
+)
+def test_states_that_were_changed_by_hand(form, change):
+    with iter(loader(form)) as run:
+        next(run)
+        state = run.state()
+    if change == {"offset": 10**9} and form == Pack(4, split=True):
+        return  # an element of a row; what is wrong with it is found when it is read
+    with pytest.raises(ManifestError):
+        loader(form).resume(state | change)
+
+
+def test_rows_without_elements_fill_no_packed_one():
+    ds = Dataset.from_dict({"t": [np.zeros(0, np.int32)] * 3})
+    for form in (Pack(4), Pack(4, split=True)):
+        with pytest.raises(ArrowJaxError, match="rows without elements fill no packed"):
+            Loader(ds, 2, ragged={"t": form})
+    (batch,) = Loader(ds, 3, ragged={"t": Buckets()})
+    assert batch["t"].lengths.tolist() == [0, 0, 0]
+
+
+def test_a_scan_and_a_mix_pickle(tmp_path):
+    pq.write_table(pa.table({"x": [1, 2, 3]}), tmp_path / "a.parquet")
+    scan = pickle.loads(pickle.dumps(scan_parquet(tmp_path)))
+    assert next(iter(Loader(scan, 3)))["x"].tolist() == [1, 2, 3]
+    assert len(pickle.loads(pickle.dumps(mix([DS], [1])))) == 4
+
+
+def test_files_of_one_name_are_told_apart_by_their_folders(tmp_path):
+    for name, x in (("p", [1, 2, 3]), ("q", [4, 5])):
+        (tmp_path / name).mkdir()
+        pq.write_table(pa.table({"x": x}), tmp_path / name / "a.parquet")
+    with iter(Loader(scan_parquet(tmp_path), 2)) as run:
+        files = run.state()["manifest"]["files"]
+    assert files == [["p/a.parquet", 3], ["q/a.parquet", 2]]
