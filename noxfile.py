@@ -111,8 +111,14 @@ def run_benchmarks(session: nox.Session, path: Path) -> None:
     groups = nox.project.load_toml(path / "pyproject.toml")["dependency-groups"]
     group = "bench" if "bench" in groups else "test"
     session.install("-e", str(path), f"--group={path / 'pyproject.toml'}:{group}")
-    for script in sorted(path.glob("benchmarks/bench_*.py")):
-        session.run("python", str(script), *session.posargs)
+    scripts = sorted(path.glob("benchmarks/bench_*.py"))
+    for script in scripts:
+        options = list(session.posargs)
+        if len(scripts) > 1 and "--json" in options[:-1]:
+            at = options.index("--json") + 1
+            file = Path(options[at])  # each has a file of its own
+            options[at] = str(file.with_stem(f"{file.stem}-{script.stem[6:]}"))
+        session.run("python", str(script), *options)
 
 
 def test_wheel(session: nox.Session, path: Path, away: Path) -> None:
