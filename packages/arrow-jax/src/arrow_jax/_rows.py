@@ -111,7 +111,7 @@ def is_whole(number: Any, least: int) -> bool:
       Whether it is.
     """
     whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
-    return whole and number >= least
+    return whole and bool(number >= least)
 
 
 def check_seed(seed: Any) -> None:

@@ -45,7 +45,7 @@ def on_any_mesh(
         return function(*args)
     explicit = zip(out.mesh.axis_names, out.mesh.axis_types, strict=True)
     axes = tuple(name for name, kind in explicit if kind == AxisType.Explicit)
-    wrap = jax.sharding.auto_axes(function, axes=axes, out_sharding=out)
+    wrap: Any = jax.sharding.auto_axes(function, axes=axes, out_sharding=out)
     return wrap(*args)
 
 
