@@ -100,6 +100,7 @@ def test_graphs_of_one_size_waste_almost_nothing():
 BAD = {
     "there are no graphs": {"sizes": ([], [])},
     "max_shapes is 0; wanted 1 or more": {"max_shapes": 0},
+    "batch_size is 'a'; wanted 1 or more": {"batch_size": "a"},
     "batch_size is 0": {"batch_size": 0},
     "multiple is 0": {"multiple": 0},
     "waste is 20; wanted a share from 0 to 1": {"waste": 20},

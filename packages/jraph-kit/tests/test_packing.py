@@ -156,6 +156,12 @@ def test_no_graphs_make_no_batches():
 def test_options_are_checked(some_graphs):
     graphs = some_graphs(3)
     buckets = jk.Buckets.fit(graphs)
+    with pytest.raises(jk.GraphsError, match="seed is 'a'; wanted an integer or None"):
+        jk.batches(graphs, buckets, seed="a")
+    with pytest.raises(
+        jk.GraphsError, match="batches got a list; wanted a GraphsTuple"
+    ):
+        jk.batches([1], buckets)
     with pytest.raises(jk.GraphsError, match="oversize is 'skip'; wanted"):
         jk.batches(graphs, buckets, oversize="skip")
     with pytest.raises(jk.GraphsError, match="n_devices is 0"):

@@ -116,10 +116,10 @@ class Buckets:
             ("max_shapes", max_shapes),
             ("multiple", multiple),
         ):
-            if found < 1:
-                raise GraphsError(f"{name} is {found}; wanted 1 or more")
-        if not 0 <= waste <= 1:
-            raise GraphsError(f"waste is {waste}; wanted a share from 0 to 1")
+            if not isinstance(found, int | np.integer) or found < 1:
+                raise GraphsError(f"{name} is {found!r}; wanted 1 or more")
+        if not isinstance(waste, int | float) or not 0 <= waste <= 1:
+            raise GraphsError(f"waste is {waste!r}; wanted a share from 0 to 1")
         if not len(n_node):
             raise GraphsError("there are no graphs to fit buckets to")
         drawn = _draw(n_node, n_edge, batch_size, shuffled=shuffled)

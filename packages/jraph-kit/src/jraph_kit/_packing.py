@@ -171,6 +171,13 @@ def batches(
         raise GraphsError(f"oversize is {oversize!r}; wanted 'error' or 'own'")
     if n_devices is not None and n_devices < 1:
         raise GraphsError(f"n_devices is {n_devices}; wanted 1 or more, or None")
+    if not isinstance(graphs, jraph.GraphsTuple):
+        raise GraphsError(
+            f"batches got a {type(graphs).__name__}; wanted a GraphsTuple, as "
+            "from_columns makes it"
+        )
+    if seed is not None and not isinstance(seed, int | np.integer):
+        raise GraphsError(f"seed is {seed!r}; wanted an integer or None")
     gatherer = Gatherer(graphs)
     n_node = gatherer.graphs.n_node.astype(np.int64)
     n_edge = gatherer.graphs.n_edge.astype(np.int64)
