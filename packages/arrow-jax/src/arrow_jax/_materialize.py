@@ -77,7 +77,10 @@ def _write(ds: Any, path: Path, print_: bytes) -> None:
                     said = {**(table.schema.metadata or {}), _KEY: print_}
                     header = table.schema.with_metadata(said)
                     file.write(header.serialize())
-                for batch in table.cast(header).combine_chunks().to_batches():
+                same = table.replace_schema_metadata(header.metadata)
+                if not same.schema.equals(header):
+                    same = table.cast(header)
+                for batch in same.combine_chunks().to_batches():
                     _write_aligned(file, batch.serialize())
             file.write(b"\xff\xff\xff\xff\0\0\0\0")
         Path(partial).replace(path)
