@@ -63,7 +63,7 @@ def test_a_permutation_of_nodes_and_edges_permutes_outputs(name):
 def test_graphs_of_a_batch_do_not_meet(name):
     graphs = graphs_of(4)
     out = jax.device_get(graphs._replace(**run(name, graphs)))
-    for one, alone in zip(jk.unbatch(out)[:2], jk.unbatch(graphs)[:2], strict=True):
+    for one, alone in zip(jk.unbatch(out)[1:2], jk.unbatch(graphs)[1:2], strict=True):
         assert_trees_close(features(one), run(name, alone), rtol=1e-4, atol=1e-5)
 
 
@@ -162,7 +162,9 @@ def spread_graphs():
     return jk.pad(graphs, n_node=sizes[0], n_edge=sizes[1], n_graph=8).graphs
 
 
-SHARDED = [("Explicit", name) for name in NAMES]
+# The others are GraphNetworks with fewer arguments, or differ in an aggregate.
+LESS = {"InteractionNetwork", "GraphNetwork, means", "GraphSAGE", "GraphConvolution"}
+SHARDED = [("Explicit", name) for name in NAMES if name not in LESS]
 SHARDED += [("Auto", name) for name in ("GraphNetwork, attention", "GIN")]
 
 
