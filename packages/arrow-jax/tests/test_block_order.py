@@ -1,3 +1,4 @@
+import collections
 import pickle
 
 import numpy as np
@@ -5,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arrow_jax._block_order import BlockOrder, Cut
+from arrow_jax._block_order import BlockOrder, Cut, Rest
 from arrow_jax._buckets import BucketCutter
 from arrow_jax._pack import PackCutter
 from arrow_jax._step import Draft, Position
@@ -46,6 +47,14 @@ ORDERS = (
 )
 
 
+def check_dropped(found, plain, batch_size):
+    """Less than a batch may be missing, of up to five rows of one element each."""
+    missing = collections.Counter(plain)
+    missing.subtract(found)
+    assert min(missing.values()) >= 0
+    assert missing.total() <= 5 * (batch_size - 1)
+
+
 def order_of(kind, seed, epochs, last):
     n = len(LENGTHS)
     stream = Sequential(n) if seed is None else Shuffled(n, seed)
@@ -61,11 +70,12 @@ def test_every_row_once_an_epoch(kind, seed, epochs, last, batch_size):
     found = sorted(rows(steps))
     if last == "drop":
         assert all(step.draft.n_real == batch_size for step in steps)
-        assert not set(found) - set(plain)
+        check_dropped(found, plain, batch_size)
         return
     assert found == plain
     sizes = {step.draft.size for step in steps}
     assert sizes == {batch_size} if last == "mask" else max(sizes) <= batch_size
+    assert sum(step.draft.n_real < batch_size for step in steps) <= epochs
 
 
 @given(*ORDERS, st.integers(1, 6), st.data())
@@ -84,7 +94,7 @@ def test_moving_to_another_batch_size_keeps_what_is_left(  # noqa: PLR0917
     found = sorted(given_rows + rows(run(order, b, moved)))
     plain = sorted([*np.flatnonzero(LENGTHS).tolist()] * epochs)
     if last == "drop":
-        assert len(found) <= len(plain)
+        check_dropped(found, plain, b)
     else:
         assert found == plain
     assert order.moved(at, a, a) == at
@@ -94,9 +104,9 @@ def test_a_position_is_small_and_a_block_is_cut_once():
     made = []
 
     class Counting(BucketCutter):
-        def cut(self, rows, batch_size, *, ended):
+        def cut(self, rows, batch_size, rest):
             made.append(len(rows))
-            return super().cut(rows, batch_size, ended=ended)
+            return super().cut(rows, batch_size, rest)
 
     order = BlockOrder(Sequential(13), 1, "mask", Counting(LENGTHS, (5,), 2))
     run(order, 3)
@@ -114,8 +124,8 @@ def test_a_cutter_that_finds_too_little_gets_more_rows():
         def block_rows(self, batch_size):
             return batch_size
 
-        def cut(self, rows, batch_size, *, ended):
-            if len(rows) < 7 and not ended:
+        def cut(self, rows, batch_size, rest):
+            if len(rows) < 7 and rest is Rest.WAITS:
                 return Cut([], rows)
             drafts = [Draft(rows, len(rows), len(rows))] if len(rows) else []
             return Cut(drafts, np.zeros(0, np.int64))

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arrow_jax import ArrowJaxError, Buckets, Dataset, Loader, ShapeError
+from arrow_jax._block_order import Rest
 from arrow_jax._buckets import BucketCutter, choose_edges
 
 
@@ -50,9 +51,13 @@ def test_many_different_lengths_are_thinned_out():
 
 def test_a_block_is_sorted_and_cut():
     lengths = np.array([5, 1, 2, 9, 1, 4, 8])
-    cut = BucketCutter(lengths, (2, 5, 9), 4).cut(np.arange(7), 2, ended=True)
-    # By length 1 4 | 2 5 | 0 6 | 3, given by the first row of each, the short one last.
-    assert [d.rows.tolist() for d in cut.drafts] == [[0, 6], [1, 4], [2, 5], [3]]
+    cut = BucketCutter(lengths, (2, 5, 9), 4).cut(np.arange(7), 2, Rest.SHORT)
+    # By length 1 4 | 2 5 | 0 3, given by the first row of each; the last row is over.
+    assert [d.rows.tolist() for d in cut.drafts] == [[0, 3], [1, 4], [2, 5], [6]]
+    for rest in (Rest.WAITS, Rest.DROPPED):
+        other = BucketCutter(lengths, (2, 5, 9), 4).cut(np.arange(7), 2, rest)
+        assert [d.rows.tolist() for d in other.drafts] == [[0, 3], [1, 4], [2, 5]]
+        assert other.pending.tolist() == [6]
     for draft in cut.drafts:
         longest = lengths[draft.rows].max()
         assert draft.length == min(e for e in (2, 5, 9) if e >= longest)

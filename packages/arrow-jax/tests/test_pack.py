@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arrow_jax import ArrowJaxError, Dataset, Loader, Pack, ShapeError
+from arrow_jax._block_order import Rest
 from arrow_jax._pack import PackCutter, first_fit
 
 
@@ -37,10 +38,10 @@ def test_against_first_fit_row_by_row(lengths, capacity):
 
 def test_the_emptiest_wait_for_the_next_block():
     lengths = np.array([4, 4, 4, 1, 1, 4, 2])
-    cut = PackCutter(lengths, 4, 1, None).cut(np.arange(7), 2, ended=False)
+    cut = PackCutter(lengths, 4, 1, None).cut(np.arange(7), 2, Rest.WAITS)
     assert [d.rows.tolist() for d in cut.drafts] == [[0, 1], [2, 5]]
     assert sorted(cut.pending.tolist()) == [3, 4, 6]
-    cut = PackCutter(lengths, 4, 1, None).cut(np.arange(7), 2, ended=True)
+    cut = PackCutter(lengths, 4, 1, None).cut(np.arange(7), 2, Rest.SHORT)
     assert not len(cut.pending)
     assert cut.drafts[-1].size == 1
 

@@ -6,6 +6,8 @@ block leaves over begins the next one. So the state of a run is small, whatever 
 rule, and going on costs one block.
 """
 
+import enum
+import itertools
 import threading
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
@@ -18,12 +20,20 @@ from arrow_jax._step import Draft, Position, Step, filled, in_epochs
 from arrow_jax._stream import Stream, take_rows_at
 
 
+class Rest(enum.Enum):
+    """What becomes of rows that fill no batch."""
+
+    WAITS = "it begins the next block"
+    SHORT = "it is a last batch, which may be short"
+    DROPPED = "it is dropped, so it may not go by what is in a row"
+
+
 class Cut(NamedTuple):
     """A block in batches.
 
     Attributes:
-      drafts: the batches; only the last one may be short.
-      pending: rows that are left over.
+      drafts: the batches; only one that is `Rest.SHORT` may be short, the last.
+      pending: rows that are in none.
     """
 
     drafts: list[Draft]
@@ -37,8 +47,8 @@ class Cutter(Protocol):
         """Says how many rows a block begins with."""
         ...
 
-    def cut(self, rows: np.ndarray, batch_size: int, *, ended: bool) -> Cut:
-        """Cuts a block; where rows have ended, nothing may be left over."""
+    def cut(self, rows: np.ndarray, batch_size: int, rest: Rest) -> Cut:
+        """Cuts a block."""
         ...
 
     def describe(self) -> dict[str, Any]:
@@ -67,7 +77,8 @@ class BlockOrder:
     epochs: int | None
     last: str
     cutter: Cutter
-    _known: dict[Any, Any] = field(default_factory=dict, repr=False)
+    _counts: dict[int, int] = field(default_factory=dict, repr=False)
+    _newest: dict[Any, _Block] = field(default_factory=dict, repr=False)
     _lock: Any = field(default_factory=threading.Lock, repr=False)
 
     def __reduce__(self) -> Any:
@@ -77,18 +88,21 @@ class BlockOrder:
         """Counts the batches of the run; None if it never ends."""
         if self.epochs is None:
             return None
-        if ("count", batch_size) not in self._known:
+        if batch_size not in self._counts:
             n, at = 0, Position()
-            while (block := self._cut(at, batch_size)).after != at:
+            while not self._is_over(block := self._cut(at, batch_size)):
                 n, at = n + len(block.drafts), block.after
-            self._known["count", batch_size] = n
-        return self._known["count", batch_size]
+            self._counts[batch_size] = n
+        return self._counts[batch_size]
+
+    def _is_over(self, block: _Block) -> bool:
+        return not block.drafts and block.after.epoch == self.epochs
 
     def step(self, at: Position, batch_size: int) -> Step | None:
         """Finds the batch at a position; None at the end of the run."""
         block = self._block(at._replace(offset=0), batch_size)
         while at.offset >= len(block.drafts):
-            if block.after == at._replace(offset=0):
+            if self._is_over(block):
                 return None
             at = block.after
             block = self._block(at, batch_size)
@@ -112,9 +126,9 @@ class BlockOrder:
             )
         if old == new:
             return at
-        left = [_rows_of(draft) for draft in block.drafts[at.offset :]]
-        pending = np.concatenate([*left, np.array(block.after.pending, np.int64)])
-        return block.unmoved._replace(pending=tuple(pending.tolist()))
+        left = [_rows_of(draft).tolist() for draft in block.drafts[at.offset :]]
+        pending = (*itertools.chain(*left), *block.after.pending)
+        return block.unmoved._replace(pending=pending)
 
     def describe(self) -> dict[str, Any]:
         """Says in JSON what the order depends on, batch size apart."""
@@ -127,49 +141,45 @@ class BlockOrder:
 
     def _block(self, at: Position, batch_size: int) -> _Block:
         with self._lock:
-            if self._known.get("at") != (at, batch_size):
-                self._known["block"] = self._cut(at, batch_size)
-                self._known["at"] = at, batch_size
-            return self._known["block"]
+            if (at, batch_size) not in self._newest:
+                self._newest.clear()
+                self._newest[at, batch_size] = self._cut(at, batch_size)
+            return self._newest[at, batch_size]
 
     def _cut(self, at: Position, batch_size: int) -> _Block:
         across = self.last == "drop"
-        wanted = self.cutter.block_rows(batch_size)
         rows = np.array(at.pending, np.int64)
-        epoch, row = at.epoch, at.row
-        ended = self.epochs is not None and at.epoch >= self.epochs
-        # A position at the very end of an epoch holds what is left of its last block.
-        at_end = row == self.stream.n
-        if at_end:
-            ended = not across or epoch + 1 == self.epochs
+        wanted = max(self.cutter.block_rows(batch_size), len(rows))
+        epoch, row, unmoved = at.epoch, at.row, at._replace(offset=0, pending=())
+        ended = epoch == self.epochs
+        if row == self.stream.n:
+            # The very end of an epoch, where what is left of its last block waits.
             epoch, row = epoch + 1, 0
-        unmoved = Position(at.epoch, at.row)
+            ended = not across or epoch == self.epochs
         while True:
-            missing = max(wanted - len(rows), 0)
-            if not ended and missing:
+            if not ended:
                 taken = take_rows_at(
                     self.stream,
                     epoch,
                     row,
-                    missing,
+                    wanted - len(rows),
                     epochs=self.epochs,
                     across=across,
                 )
                 rows = np.concatenate([rows, np.asarray(taken.rows, np.int64)])
-                before = epoch
+                unmoved = Position(taken.epoch, taken.row)
+                if taken.ended:
+                    unmoved = Position(taken.epoch - 1, self.stream.n)
                 epoch, row, ended = taken[1:]
-                unmoved = Position(epoch, row)
-                if ended:
-                    unmoved = Position(max(before, epoch - 1), self.stream.n)
-            cut = self.cutter.cut(rows, batch_size, ended=ended)
+            rest = Rest.WAITS
+            if ended:
+                rest = Rest.DROPPED if across else Rest.SHORT
+            cut = self.cutter.cut(rows, batch_size, rest)
             if cut.drafts or ended:
                 break
             wanted *= 2
-        drafts = cut.drafts
-        if across and drafts and drafts[-1].size < batch_size:
-            drafts = drafts[:-1]
         after = Position(epoch, row, 0, tuple(cut.pending.tolist()))
-        return _Block(self._mixed(drafts, at, batch_size), after, unmoved)
+        return _Block(self._mixed(cut.drafts, at, batch_size), after, unmoved)
 
     def _mixed(self, drafts: list[Draft], at: Position, batch_size: int) -> list[Draft]:
         seed = self.stream.seed

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from arrow_jax._block_order import Cut
+from arrow_jax._block_order import Cut, Rest
 from arrow_jax._errors import ArrowJaxError
 from arrow_jax._rows import is_whole
 from arrow_jax._step import Draft
@@ -134,25 +134,20 @@ class BucketCutter:
         """Says how many rows a block begins with."""
         return self.block * batch_size
 
-    def cut(self, rows: np.ndarray, batch_size: int, *, ended: bool) -> Cut:
-        """Cuts a block; nothing is ever left over."""
-        del ended
-        lengths = np.minimum(self.lengths[rows], self.edges[-1])
-        by_length = np.argsort(lengths, kind="stable")
-        parts = [by_length[i : i + batch_size] for i in range(0, len(rows), batch_size)]
-        full = [p for p in parts if len(p) == batch_size]
-        ordered = sorted(full, key=lambda p: int(p.min())) + parts[len(full) :]
-        edges = np.array(self.edges)
-        drafts = [
-            Draft(
-                rows[part],
-                len(part),
-                len(part),
-                length=int(edges[np.searchsorted(edges, lengths[part].max())]),
-            )
-            for part in ordered
-        ]
-        return Cut(drafts, np.zeros(0, np.int64))
+    def cut(self, rows: np.ndarray, batch_size: int, rest: Rest) -> Cut:
+        """Cuts a block; what fills no batch are the rows that came last."""
+        n = len(rows) // batch_size * batch_size
+        by_length = np.argsort(self.lengths[rows[:n]], kind="stable")
+        parts = sorted(by_length.reshape(-1, batch_size), key=lambda p: int(p.min()))
+        drafts = [self._draft(rows[part]) for part in parts]
+        if rest is Rest.SHORT and n < len(rows):
+            return Cut([*drafts, self._draft(rows[n:])], rows[:0])
+        return Cut(drafts, rows[n:])
+
+    def _draft(self, rows: np.ndarray) -> Draft:
+        at = np.searchsorted(self.edges, self.lengths[rows].max())
+        length = self.edges[min(int(at), len(self.edges) - 1)]
+        return Draft(rows, len(rows), len(rows), length=length)
 
     def describe(self) -> dict[str, Any]:
         """Says in JSON what the rule depends on."""

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from arrow_jax._block_order import Cut
+from arrow_jax._block_order import Cut, Rest
 from arrow_jax._errors import ArrowJaxError
 from arrow_jax._permutation import permute
 from arrow_jax._rows import is_whole
@@ -138,16 +138,22 @@ class PackCutter:
         mean = max(float(np.minimum(self.lengths, self.capacity).mean()), 1.0)
         return max(int(self.block * batch_size * self.capacity / mean), 1)
 
-    def cut(self, rows: np.ndarray, batch_size: int, *, ended: bool) -> Cut:
-        """Cuts a block; where rows have ended, nothing is left over."""
+    def cut(self, rows: np.ndarray, batch_size: int, rest: Rest) -> Cut:
+        """Cuts a block; what waits are the emptiest packed rows."""
         lengths = np.minimum(self.lengths[rows], self.capacity)
         rows, lengths = rows[lengths > 0], lengths[lengths > 0]
         bins, at = first_fit(lengths, self.capacity)
         used = np.bincount(bins, weights=lengths)
-        n_given = len(used) if ended else len(used) // batch_size * batch_size
-        fullest = np.argsort(-used, kind="stable")[:n_given]
+        n_given = len(used) // batch_size * batch_size
+        if rest is Rest.SHORT:
+            n_given = len(used)
+        # Rows that are dropped are any, not those of the emptiest, which are short.
+        ranked = np.argsort(-used, kind="stable")
+        if rest is Rest.DROPPED:
+            ranked = self._mixed(np.arange(len(used)), rows)
+        given = np.sort(ranked[:n_given])
         number = np.full(len(used), n_given)
-        number[self._mixed(np.sort(fullest), rows)] = np.arange(n_given)
+        number[self._mixed(given, rows)] = np.arange(n_given)
         bins = number[bins]
         order = np.lexsort((at, bins))
         rows, bins, at, lengths = rows[order], bins[order], at[order], lengths[order]
