@@ -18,6 +18,7 @@ from arrow_jax import (
     Poisson,
     Window,
     mix,
+    read_parquet,
     scan_parquet,
 )
 
@@ -133,3 +134,18 @@ def test_files_of_one_name_are_told_apart_by_their_folders(tmp_path):
     with iter(Loader(scan_parquet(tmp_path), 2)) as run:
         files = run.state()["manifest"]["files"]
     assert files == [["p/a.parquet", 3], ["q/a.parquet", 2]]
+
+
+def test_files_of_one_name_in_another_order_are_another_manifest(tmp_path):
+    files = []
+    for name, x in (("a", [1, 2, 3]), ("b", [7, 8, 9])):
+        (tmp_path / name).mkdir()
+        files.append(tmp_path / name / "p.parquet")
+        pq.write_table(pa.table({"x": x}), files[-1])
+    for read in (read_parquet, scan_parquet):
+        with iter(Loader(read(files), 2)) as run:
+            next(run)
+            state = run.state()
+        assert state["manifest"]["files"] == [["a/p.parquet", 3], ["b/p.parquet", 3]]
+        with pytest.raises(ManifestError, match=r"now b/p\.parquet \(3\), a/p"):
+            Loader(read(files[::-1]), 2).resume(state)

@@ -4,6 +4,7 @@ import os
 import pathlib
 import threading
 
+import fsspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -97,7 +98,6 @@ def handler(folder):
 
 
 def test_over_http_and_from_a_memory_filesystem(folder):
-    fsspec = pytest.importorskip("fsspec")
     memory = fsspec.filesystem("memory")
     memory.pipe("/scan/a.parquet", (folder / "a.parquet").read_bytes())
     assert values(scan_parquet("memory://scan")) == list(range(5))
@@ -144,10 +144,40 @@ def test_a_file_that_vanishes_or_changes_is_named(folder):
     scan = scan_parquet(folder).with_format(columns=["x"])
     whole = (folder / "b.parquet").read_bytes()
     (folder / "b.parquet").write_bytes(whole[:40])
-    with pytest.raises(ArrowJaxError, match=r"b.parquet can't be read any more"):
+    with pytest.raises(ArrowJaxError, match=r"b.parquet has changed since it was open"):
         list(Loader(scan, 4))
 
 
 def test_a_list_of_files_in_the_order_of_the_list(folder):
     files = [folder / "c.parquet", os.fspath(folder / "a.parquet")]
     assert values(scan_parquet(files)) == [6, 7, 8, *range(5)]
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (
+            {"filters": pc.field("x") + 1},
+            "it is of type int64. Give an Arrow expression",
+        ),
+        ({"filters": "x > 1"}, "filters= can't be applied"),
+        ({"columns": 5}, "columns=5: wanted a list of names"),
+        ({"columns": ["z"]}, "no column 'z'"),
+    ],
+)
+def test_options_that_make_no_sense(folder, options, text):
+    with pytest.raises(ArrowJaxError, match=text):
+        scan_parquet(folder, **options)
+
+
+def test_a_column_is_read_once_however_often_it_is_named(folder):
+    assert scan_parquet(folder, columns=["x", "x"]).column_names == ["x"]
+    assert scan_parquet(folder, columns="x").column_names == ["x"]
+
+
+def test_a_filter_that_keeps_nothing_is_said(folder):
+    scan = scan_parquet(folder, filters=pc.field("x") > 99)
+    with pytest.raises(
+        ArrowJaxError, match=r"no rows where \(x > 99\): there is nothing"
+    ):
+        Loader(scan, 2)

@@ -9,11 +9,14 @@ import pytest
 
 from arrow_jax import (
     ArrowJaxError,
+    Buckets,
     Flat,
     Loader,
     ManifestError,
     NullsError,
+    Pack,
     ShapeError,
+    UnsupportedTypeError,
     Window,
     read_parquet,
     scan_parquet,
@@ -166,3 +169,62 @@ def test_strings_stay_beside_the_batch(tmp_path):
     with iter(Loader(scan_parquet(tmp_path), 4, shuffle=Window(4), host="s")) as run:
         batch = next(run)
         assert run.host_columns["s"] == [str(x) for x in batch["x"].tolist()]
+
+
+def test_lengths_are_those_of_the_form_that_asks(tmp_path):
+    table = pa.table({"a": [[1], [2, 2]], "b": [[1, 1, 1], [2, 2]]})
+    pq.write_table(table, tmp_path / "a.parquet")
+    scan = scan_parquet(tmp_path)
+    both = Buckets()
+    Loader(scan, 2, ragged={"a": both, "b": both})
+    pack = Pack(8)
+    with pytest.raises(ShapeError, match="packed together, but row 0"):
+        Loader(scan, 2, ragged={"a": pack, "b": pack})
+
+
+def write_alike(path, k):
+    """Files whose bytes lie alike, with rows that differ in length."""
+    rows = [[100 + j] * ((j + k) % 4 + 1) for j in range(20)]
+    options = {"compression": "none", "use_dictionary": False}
+    pq.write_table(pa.table({"t": rows}), path, write_statistics=False, **options)
+
+
+@pytest.mark.parametrize("form", [Pack(8), Pack(5, split=True), Buckets(), 4])
+def test_a_file_that_was_written_anew_is_refused(form, tmp_path):
+    write_alike(tmp_path / "a.parquet", 0)
+    loader = Loader(scan_parquet(tmp_path), 4, ragged={"t": form})
+    write_alike(tmp_path / "a.parquet", 2)
+    with pytest.raises(
+        ArrowJaxError, match=r"a\.parquet has changed since it was opened"
+    ):
+        list(loader)
+
+
+@pytest.mark.parametrize("form", [Pack(8), Pack(5, split=True), Buckets()])
+def test_lengths_that_differ_from_those_that_were_counted(form, tmp_path, monkeypatch):
+    # Behind an address there is no time of writing to go by.
+    monkeypatch.setattr("arrow_jax._scan._stamp", lambda _: None)
+    write_alike(tmp_path / "a.parquet", 0)
+    loader = Loader(scan_parquet(tmp_path), 4, ragged={"t": form})
+    write_alike(tmp_path / "a.parquet", 2)
+    with pytest.raises(ArrowJaxError, match="has changed since it was opened"):
+        list(loader)
+
+
+def test_lists_of_tensors_are_read(tmp_path):
+    storage = pa.FixedSizeListArray.from_arrays(pa.array(range(12), pa.int32()), 4)
+    tensors = pa.ExtensionArray.from_storage(
+        pa.fixed_shape_tensor(pa.int32(), (2, 2)), storage
+    )
+    lists = pa.ListArray.from_arrays(pa.array([0, 1, 3], pa.int32()), tensors)
+    pq.write_table(pa.table({"t": lists}), tmp_path / "a.parquet")
+    (batch,) = Loader(scan_parquet(tmp_path), 2, ragged={"t": 2})
+    assert batch["t"].values.shape == (2, 2, 2, 2)
+    assert batch["t"].lengths.tolist() == [1, 2]
+
+
+def test_a_type_with_no_array_says_what_a_scan_takes(tmp_path):
+    table = pa.table({"p": pa.array([1, 2], pa.decimal128(9, 2))})
+    pq.write_table(table, tmp_path / "a.parquet")
+    with pytest.raises(UnsupportedTypeError, match=r"scan_parquet\(\.\.\., features="):
+        Loader(scan_parquet(tmp_path), 2)

@@ -13,7 +13,7 @@ from arrow_jax._dataset_dict import split_up
 from arrow_jax._errors import ArrowJaxError, ShapeError
 from arrow_jax._facts import Facts, merge
 from arrow_jax._features import Audio, Image
-from arrow_jax._paths import expand, is_address
+from arrow_jax._paths import expand, is_address, short_names
 from arrow_jax._source import Source
 
 # A path -> the table, and what the file says is known about its columns.
@@ -88,8 +88,8 @@ def _source(paths: Any, kind: Kind, read: Read, folder: Any) -> Source:
     found = [_read(file, kind, read) for file in files]
     tables = [table for table, _ in found]
     starts, at = [], 0
-    for file, part in zip(files, tables, strict=True):
-        words = f" of {file.rsplit('/', 1)[-1]}" if len(files) > 1 else ""
+    for name, part in zip(short_names(files), tables, strict=True):
+        words = f" of {name}" if len(files) > 1 else ""
         starts.append((at, words))
         at += len(part)
     folders = {str(Path(f).parent) for f in files if not is_address(f)}

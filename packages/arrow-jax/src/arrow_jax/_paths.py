@@ -1,8 +1,9 @@
 """Which files a path stands for, here or behind an address."""
 
 import glob
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -142,3 +143,18 @@ def filesystem_of(path: str) -> tuple[Any, str]:
         return pafs.LocalFileSystem(), path
     files, inside = _fsspec(path)
     return pafs.PyFileSystem(pafs.FSSpecHandler(files)), inside
+
+
+def short_names(files: Sequence[str]) -> list[str]:
+    """Names files by what comes below the folder that all share.
+
+    Args:
+      files: paths or addresses.
+
+    Returns:
+      Names such as "a.parquet", or "train/a.parquet" where folders differ.
+    """
+    parts = [file.split("/") for file in files]
+    levels = zip(*(file[:-1] for file in parts), strict=False)
+    n = len(list(takewhile(lambda names: len(set(names)) == 1, levels)))
+    return ["/".join(file[n:]) for file in parts]

@@ -40,6 +40,7 @@ class Scan:
     Attributes:
       files: their names.
       fragments: the same, as Arrow opens them.
+      stamps: size and time of each when it was opened, None of one behind an address.
       groups: the row groups, in order.
       schema: of the columns.
       features: one a column.
@@ -61,6 +62,7 @@ class Scan:
 
     files: tuple[str, ...]
     fragments: tuple[Any, ...]
+    stamps: tuple[Any, ...]
     groups: tuple[Group, ...]
     schema: pa.Schema
     features: Features
@@ -142,13 +144,29 @@ class Scan:
             wanted = [self.groups[g] for g in groups if self.groups[g].file == file]
             part = self._read(file, [g.number for g in wanted], list(columns))
             if len(part) != sum(g.n for g in wanted):
-                raise ArrowJaxError(
-                    f"{self.files[file]} has changed since it was opened. Scan it again"
-                )
+                raise self.changed(file)
             parts.append(part)
         return pa.concat_tables(parts)
 
+    def changed(self, file: int) -> ArrowJaxError:
+        """Makes the error for a file that is not what was opened.
+
+        Args:
+          file: its number.
+
+        Returns:
+          The error.
+        """
+        return ArrowJaxError(
+            f"{self.files[file]} has changed since it was opened. Scan it again"
+        )
+
     def _read(self, file: int, numbers: list[int], columns: list[str]) -> pa.Table:
+        if (
+            Path(self.files[file]).exists()
+            and _stamp(self.files[file]) != (self.stamps[file])
+        ):
+            raise self.changed(file)
         try:
             some = self.fragments[file].subset(row_group_ids=numbers)
             table = some.to_table(columns=columns, filter=self.filters)
@@ -157,7 +175,7 @@ class Scan:
                 f"{self.files[file]} can't be read any more: {error}. It was there "
                 "when the scan was made; put it back and resume"
             ) from error
-        return table.cast(pa.schema([self.schema.field(n) for n in columns]))
+        return table
 
     def fact(self, key: Any, find: Any) -> Any:
         """Finds something about the rows once.
@@ -235,9 +253,9 @@ def scan_parquet(
     for file, fragment in zip(files, fragments, strict=True):
         if not fragment.physical_schema.equals(first):
             raise differ(file, files[0], fragment.physical_schema, first)
-    if columns is not None:
-        check_columns(tuple(columns), first.names)
-    names = first.names if columns is None else list(columns)
+    names = first.names if columns is None else _names(columns, first.names)
+    if filters is not None:
+        _check_filter(files[0], fragments[0], filters)
     schema = pa.schema([first.field(name) for name in names], first.metadata)
     known = dict(read_features(schema)) | dict(features or {})
     check_columns(tuple(known), names)
@@ -247,6 +265,7 @@ def scan_parquet(
     return Scan(
         files=tuple(files),
         fragments=tuple(fragments),
+        stamps=tuple(map(_stamp, files)),
         groups=tuple(_groups(files, fragments, filters)),
         schema=schema,
         features=Features(known),
@@ -254,6 +273,22 @@ def scan_parquet(
         folder=below if folder is None else Path(folder),
         said=merge(facts) if all(facts) else {},
     )
+
+
+def _names(columns: Any, known: list[str]) -> list[str]:
+    if not isinstance(columns, str | Sequence):
+        raise ArrowJaxError(f"columns={columns!r}: wanted a list of names")
+    names = [columns] if isinstance(columns, str) else list(columns)
+    check_columns(tuple(names), known)
+    return list(dict.fromkeys(names))
+
+
+def _stamp(path: str) -> tuple[int, int] | None:
+    """Tells a file from one that was written in its place."""
+    if is_address(path):
+        return None
+    found = Path(path).stat()
+    return found.st_size, found.st_mtime_ns
 
 
 def _open(path: str) -> Any:
@@ -292,7 +327,20 @@ def _kept(file: str, fragment: Any, number: int, filters: Any) -> int:
     try:
         return fragment.subset(row_group_ids=[number]).count_rows(filter=filters)
     except (pa.ArrowException, TypeError) as error:
-        raise ArrowJaxError(
-            f"filters= can't be applied to {file}: {error}. Give an Arrow expression, "
-            'such as pyarrow.compute.field("label") == 3'
-        ) from error
+        raise _no_filter(file, error) from error
+
+
+def _check_filter(file: str, fragment: Any, filters: Any) -> None:
+    try:
+        found = fragment.scanner(columns={"kept": filters}).projected_schema
+    except (pa.ArrowException, TypeError, AttributeError) as error:
+        raise _no_filter(file, error) from error
+    if found.field("kept").type != pa.bool_():
+        raise _no_filter(file, f"it is of type {found.field('kept').type}")
+
+
+def _no_filter(file: str, reason: Any) -> ArrowJaxError:
+    return ArrowJaxError(
+        f"filters= can't be applied to {file}: {reason}. Give an Arrow expression that "
+        'is true or false, such as pyarrow.compute.field("label") == 3'
+    )

@@ -1,8 +1,7 @@
 """Batches of row groups that are read as the loader gets to them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -10,13 +9,16 @@ import pyarrow as pa
 
 from arrow_jax._batcher import Batcher, make_batcher
 from arrow_jax._buckets import Buckets
+from arrow_jax._chunks import Index
 from arrow_jax._dataset import Dataset
-from arrow_jax._errors import ArrowJaxError, ShapeError
+from arrow_jax._errors import ArrowJaxError, ShapeError, UnsupportedTypeError
 from arrow_jax._facts import Facts
 from arrow_jax._format import Format
 from arrow_jax._forms import Flat, Form, block_form, fitted, lengths_of
 from arrow_jax._ledger import Ledger
 from arrow_jax._pack import Pack
+from arrow_jax._paths import short_names
+from arrow_jax._plan import Plan
 from arrow_jax._planner import plan_columns
 from arrow_jax._scan import Scan
 from arrow_jax._scan_facts import check_known, scan_facts
@@ -72,11 +74,7 @@ class ScanFeed:
         sizes = [0] * len(scan.files)
         for group in scan.groups:
             sizes[group.file] += group.n
-        # Names below the folder that all files share, which may be elsewhere next time.
-        folders = [file.split("/")[:-1] for file in scan.files]
-        levels = zip(*folders, strict=False)
-        n = len(list(takewhile(lambda parts: len(set(parts)) == 1, levels)))
-        names = ["/".join(file.split("/")[n:]) for file in scan.files]
+        names = short_names(scan.files)
         return {
             "rows": len(scan),
             "columns": {n: str(scan.schema.field(n).type) for n in scan.column_names},
@@ -96,7 +94,7 @@ class ScanFeed:
             ahead=ahead,
         )
 
-    def _batcher(self, table: pa.Table, origins: Any) -> Batcher:
+    def _batcher(self, table: pa.Table, groups: Sequence[int], origins: Any) -> Batcher:
         ds = dataset_of(self.scan, table, self.said, origins)
         form = self.scan.format
         plans = plan_columns(
@@ -104,6 +102,7 @@ class ScanFeed:
         )
         for plan in plans.values():
             plan.check(ds.rows)
+        self._check_lengths(plans, groups, ds.rows)
         batcher = Batcher(
             view=ds.rows,
             plans={name: plans[name] for name in self.empty.plans},
@@ -120,6 +119,19 @@ class ScanFeed:
                     "them again with arrow_jax.write_parquet"
                 )
         return batcher
+
+    def _check_lengths(
+        self, plans: Mapping[str, Plan], groups: Sequence[int], rows: Index
+    ) -> None:
+        """Raises if lists have other lengths than when batches were planned."""
+        if self.block is None:
+            return
+        (form, lengths), starts = self.block, self.scan.starts
+        names = block_form(self.forms)[1]
+        found = lengths_of(plans, names, form, rows)
+        known = [lengths[starts[g] : starts[g + 1]] for g in groups]
+        if not np.array_equal(found, np.concatenate(known)):
+            raise self.scan.changed(self.scan.groups[groups[0]].file)
 
 
 def dataset_of(
@@ -181,7 +193,8 @@ def scan_feed(
       ArrowJaxError: and its kinds, as `Loader` says.
     """
     if not len(scan):
-        raise ArrowJaxError("the files have no rows, so there is nothing to load")
+        kept = "" if scan.filters is None else f" where {scan.filters}"
+        raise ArrowJaxError(f"the files have no rows{kept}: there is nothing to load")
     if shuffle is True:
         raise ArrowJaxError(
             "shuffle=True would read a row group for every row. Shuffle row groups and "
@@ -192,9 +205,17 @@ def scan_feed(
     if any(isinstance(form, Flat) for form in forms.values()):
         raise ArrowJaxError("Flat is for datasets in memory. Pad to a length")
     said = scan_facts(scan)
-    none = dataset_of(scan, scan.schema.empty_table().select(scan.column_names), said)
+    fields = [scan.schema.field(name) for name in scan.column_names]
+    # Schema.empty_table knows no lists of extension types.
+    nothing = [pa.nulls(0, field.type) for field in fields]
+    none = dataset_of(scan, pa.table(nothing, schema=pa.schema(fields)), said)
     options: Any = {"host": host, "x64": x64}
-    empty = make_batcher(none, forms=forms, masked=masked, **options)
+    try:
+        empty = make_batcher(none, forms=forms, masked=masked, **options)
+    except UnsupportedTypeError as error:
+        raise UnsupportedTypeError(
+            f"{error}. Of a scan, say it with scan_parquet(..., features={{...}})"
+        ) from error
     starts = tuple(scan.starts.tolist())
     stream: Stream = Sequential(len(scan))
     if isinstance(shuffle, Window):
@@ -203,7 +224,8 @@ def scan_feed(
     block = None
     if form is not None:
         lengths = scan.fact(
-            ("lengths", *names), lambda: _lengths(scan, names, form, said)
+            ("lengths", isinstance(form, Pack), *names),
+            lambda: _lengths(scan, names, form, said),
         )
         form = fitted(form, names[0], lengths, "row {}".format)
         forms = {**forms, **dict.fromkeys(names, form)}

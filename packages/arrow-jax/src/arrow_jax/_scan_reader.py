@@ -6,7 +6,7 @@ of them than a prefetch allows and the used part of the window stands for.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from arrow_jax._forms import Form
 from arrow_jax._join_parts import join_host, join_parts
 from arrow_jax._ledger import Ledger
 from arrow_jax._pack import Pack, Packed
+from arrow_jax._paths import short_names
 from arrow_jax._ragged import segments
 from arrow_jax._scan import Scan
 from arrow_jax._step import Draft
@@ -47,8 +48,8 @@ class ScanReader:
     Args:
       scan: the files.
       stream: the order of the rows.
-      batcher: makes the batcher of some row groups' table, whose rows begin at the
-        given places.
+      batcher: makes the batcher of the table of some row groups, whose rows begin at
+        the given places.
       forms: column -> form.
       masked: whether batches get the key "valid".
       ledger: of the run.
@@ -60,7 +61,7 @@ class ScanReader:
         scan: Scan,
         stream: Stream,
         *,
-        batcher: Callable[[pa.Table, Any], Batcher],
+        batcher: Callable[[pa.Table, Sequence[int], Any], Batcher],
         forms: Mapping[str, Form],
         masked: bool,
         ledger: Ledger,
@@ -69,7 +70,7 @@ class ScanReader:
         self._scan, self._stream = scan, stream
         self._batcher, self._forms, self._masked = batcher, forms, masked
         self._ledger, self._ahead = ledger, ahead
-        self._starts = scan.starts
+        self._starts, self._names = scan.starts, short_names(scan.files)
         self.parts: OrderedDict[tuple[int, ...], Part] = OrderedDict()
         self._latest: tuple[Part, int] | None = None
         self._used = 0
@@ -170,12 +171,11 @@ class ScanReader:
         words = [f" of {self._words(g)}" for g in groups]
         with self._ledger.time("assemble"):
             origins = tuple(zip(firsts.tolist(), words, strict=True))
-            return Part(tuple(groups), firsts, self._batcher(table, origins))
+            return Part(tuple(groups), firsts, self._batcher(table, groups, origins))
 
     def _words(self, group: int) -> str:
         file, number, _ = self._scan.groups[group]
-        name = self._scan.files[file].rsplit("/", 1)[-1]
-        return f"row group {number} of {name}"
+        return f"row group {number} of {self._names[file]}"
 
     def _read_ahead(self, draft: Draft) -> None:
         """Has the thread read what comes next, as far as it may."""
