@@ -2,7 +2,7 @@ import jax
 import numpy as np
 import pytest
 
-from arrow_jax import ArrowJaxError, Dataset, Loader, ShapeError
+from arrow_jax import ArrowJaxError, Dataset, Flat, Loader, ShapeError
 
 DS = Dataset.from_dict({"x": np.arange(10, dtype=np.float32)})
 
@@ -35,6 +35,19 @@ def test_before_transform_and_on_any_mesh():
     batches = list(loader)
     assert batches[0]["z"].tolist() == [2, 4, 6, 8]
     assert batches[0]["z"].sharding.is_equivalent_to(sharding, 1)
+
+
+def test_beside_rows_joined_end_to_end():
+    ds = Dataset.from_dict({"t": [[1], [1, 2, 3], [4, 5]]})
+    loader = Loader(
+        ds,
+        2,
+        last="keep",
+        ragged={"t": Flat(6)},
+        host_transform=lambda b: {"t": b["t"], "n": b["t"].lengths * 2},
+    )
+    assert loader.spec["t"].values.shape == (6,)
+    assert [b["n"].tolist() for b in loader] == [[2, 6], [4]]
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,25 @@ def test_a_batch_that_could_not_be_finished_was_not_given():
 
 
 @pytest.mark.parametrize("prefetch", [0, 2])
+def test_a_batch_whose_transform_was_interrupted_comes_again(prefetch):
+    tries = []
+
+    def interrupted_once(batch):
+        tries.append(batch)
+        if len(tries) == 2:
+            raise KeyboardInterrupt
+        return batch
+
+    iterator = run([1, 2, 3], prefetch, finish=interrupted_once)
+    assert next(iterator) == 1
+    with pytest.raises(KeyboardInterrupt):
+        next(iterator)
+    assert iterator.state() == 1
+    assert list(iterator) == [2, 3]
+    assert tries == [1, 2, 2, 3]
+
+
+@pytest.mark.parametrize("prefetch", [0, 2])
 def test_after_closing_there_is_nothing(prefetch):
     iterator = run(range(9), prefetch)
     next(iterator)

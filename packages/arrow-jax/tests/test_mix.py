@@ -65,6 +65,12 @@ def test_a_state_of_another_mix_is_refused():
         Loader(mix([a, b], [3, 1]), 4).resume(state)
 
 
+def test_weights_whose_sum_is_beyond_all_floats():
+    a, b = dataset(0, 50), dataset(100, 50)
+    for weights in ([1e308, 1e308], [5e-324, 5e-324]):
+        assert mix([a, b], weights).weights == (_BLOCK // 2, _BLOCK // 2)
+
+
 def test_mixes_that_make_no_sense():
     a, b = dataset(0, 3), dataset(5, 3)
     with pytest.raises(

@@ -10,7 +10,7 @@ import pytest
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from arrow_jax import ArrowJaxError, Dataset, Loader, ShapeError
+from arrow_jax import ArrowJaxError, Buckets, Dataset, Loader, ShapeError
 from arrow_jax._placement import Placement, shardings_of
 
 
@@ -211,3 +211,29 @@ def test_two_processes_hold_the_rows_of_one_on_a_permuted_mesh(ds):
             rows |= dict(ast.literal_eval(shards))
         whole = [row for start in sorted(rows) for row in rows[start]]
         assert whole == batch["x"].tolist()
+
+
+@pytest.mark.devices(8)
+@pytest.mark.parametrize("explicit", [False, True])
+def test_a_step_is_compiled_ahead_of_time_for_what_a_transform_gives(explicit, devices):
+    kind = jax.sharding.AxisType.Explicit if explicit else jax.sharding.AxisType.Auto
+    mesh = jax.sharding.Mesh(devices, ("data",), axis_types=(kind,))
+    sharding = NamedSharding(mesh, P("data"))
+    ds = Dataset.from_dict(
+        {"x": np.arange(40.0), "t": [[1] * (i % 3) for i in range(40)]}
+    )
+    loader = Loader(
+        ds,
+        8,
+        sharding=sharding,
+        ragged={"t": Buckets([1, 2])},
+        transform=lambda b: b | {"y": b["x"] * 2, "sum": b["x"].sum()},
+    )
+    step = jax.jit(lambda b: jax.tree.map(lambda a: a + a, b))
+    compiled = [step.lower(spec).compile() for spec in loader.specs]
+    for batch in loader:
+        which = batch["t"].values.shape[1] - 1
+        made = compiled[which](batch)
+        assert made["y"].tolist() == (batch["x"] * 4).tolist()
+        shardings = jax.tree.map(lambda a: a.sharding, batch)
+        assert shardings == jax.tree.map(lambda s: s.sharding, loader.specs[which])

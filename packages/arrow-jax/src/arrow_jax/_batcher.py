@@ -179,6 +179,12 @@ def make_batcher(
     host = (host,) if isinstance(host, str) else tuple(host)
     names = ds.column_names
     check_columns((*host, *forms), names)
+    both = [name for name in host if name in forms]
+    if both:
+        raise ArrowJaxError(
+            f"column {both[0]!r} is in host= and in ragged=, but what stays on the "
+            "host is not padded. Name it in one of them"
+        )
     plans = plan_columns(
         ds.source, names, x64=x64, nulls=ds.format.nulls, dtype=ds.format.dtype
     )
@@ -225,7 +231,8 @@ def _check_fixed(name: str, plan: Plan, forms: Mapping[str, Form]) -> None:
             "it out: ds.with_format(columns=[...])"
         )
     form = forms.get(name)
-    if plan.is_ragged and form is None:
+    is_image = isinstance(plan, ImagePlan)
+    if (plan.is_ragged and form is None) or (is_image and form is not None):
         raise ShapeError(f"column {name!r}: {_advice(name, plan)}")
     if isinstance(form, Flat | Pack | Buckets) and not isinstance(plan, NumberPlan):
         raise ShapeError(

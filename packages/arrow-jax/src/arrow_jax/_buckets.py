@@ -69,6 +69,11 @@ class Buckets:
                 f"block={self.block!r}): wanted at least 1 bucket, a waste in [0, 1) "
                 "and at least 1 batch in a block"
             )
+        if not isinstance(self.truncate, bool):
+            raise ArrowJaxError(
+                f"Buckets(truncate={self.truncate!r}): wanted a boolean"
+            )
+        object.__setattr__(self, "block", int(self.block))
 
 
 def choose_edges(

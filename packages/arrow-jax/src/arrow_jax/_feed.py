@@ -171,6 +171,9 @@ def memory_feed(
     block = None
     if form is not None:
         lengths = lengths_of(batcher.plans, names, form, ds.rows)
+        if isinstance(data, Mix):  # rows of a dataset without weight never come
+            weights = np.repeat(data.weights, np.diff(data.starts))
+            lengths = np.where(weights > 0, lengths, 0)
         form = fitted(
             form, names[0], lengths, lambda row: ds.source.words(int(ds.rows[row]))
         )

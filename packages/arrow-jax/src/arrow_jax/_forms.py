@@ -39,6 +39,9 @@ class Pad:
 
     def __post_init__(self) -> None:
         _check_size("Pad", self.length)
+        if not isinstance(self.truncate, bool):
+            raise ArrowJaxError(f"Pad(truncate={self.truncate!r}): wanted a boolean")
+        object.__setattr__(self, "length", int(self.length))
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,7 @@ class Flat:
 
     def __post_init__(self) -> None:
         _check_size("Flat", self.capacity)
+        object.__setattr__(self, "capacity", int(self.capacity))
 
 
 Form = Pad | Flat | Buckets | Pack
@@ -73,7 +77,7 @@ Form = Pad | Flat | Buckets | Pack
 
 def _check_size(name: str, size: Any) -> None:
     if not is_whole(size, 0):
-        raise ArrowJaxError(f"{name}({size!r}): wanted a length of at least 0")
+        raise ArrowJaxError(f"{name}({size!r}): wanted a length from 0 to 2**31 - 1")
 
 
 def read_forms(ragged: Mapping[str, Any]) -> dict[str, Form]:
@@ -186,6 +190,10 @@ def fitted(
     if isinstance(form, Buckets) and form.edges is None:
         edges = choose_edges(lengths, max_buckets=form.max_buckets, waste=form.waste)
         return replace(form, edges=edges)
+    if isinstance(form, Pack) and not lengths.any():
+        raise ShapeError(
+            f"column {name!r}: no row has an element, so there is nothing to pack"
+        )
     most = form.length if isinstance(form, Pack) else (form.edges or (0,))[-1]
     may = form.truncate or (isinstance(form, Pack) and form.split)
     if not may and lengths.max() > most:

@@ -25,11 +25,12 @@ class HostTransform:
             )
         self._function = function
 
-    def spec(self, spec: Mapping[str, Any]) -> dict[str, Any]:
+    def spec(self, spec: Mapping[str, Any], n: int | None) -> dict[str, Any]:
         """Finds what the function makes of a batch.
 
         Args:
           spec: of the batch.
+          n: rows in it, which every array is to have, or None if some have other axes.
 
         Returns:
           The spec of the result.
@@ -39,12 +40,15 @@ class HostTransform:
           ShapeError: if an array has another number of rows.
         """
         zeros = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), dict(spec))
-        n = jax.tree.leaves(spec)[0].shape[0]
         made = self._function(zeros)
-        if not isinstance(made, dict):
+        if not isinstance(made, dict) or not made:
+            found = (
+                "an empty dict"
+                if isinstance(made, dict)
+                else f"a {type(made).__name__}"
+            )
             raise ArrowJaxError(
-                f"host_transform returned a {type(made).__name__}, wanted a dict of "
-                "NumPy arrays"
+                f"host_transform returned {found}, wanted a dict of NumPy arrays"
             )
         for path, leaf in jax.tree_util.tree_leaves_with_path(made):
             where = jax.tree_util.keystr(path)
@@ -53,7 +57,7 @@ class HostTransform:
                     f"host_transform returned a {type(leaf).__name__} at {where}, "
                     "wanted a NumPy array. Use transform= for what runs on the devices"
                 )
-            if leaf.ndim < 1 or leaf.shape[0] != n:
+            if n is not None and leaf.shape[:1] != (n,):
                 raise ShapeError(
                     f"host_transform returned {list(leaf.shape)} at {where} for a "
                     f"batch of {n} rows: the first axis is that of rows"
@@ -66,14 +70,14 @@ class HostTransform:
         }
 
     def apply(
-        self, batch: dict[str, Any], spec: Mapping[str, Any], n: int
+        self, batch: dict[str, Any], spec: Mapping[str, Any], n: int | None
     ) -> dict[str, Any]:
         """Applies the function.
 
         Args:
           batch: in NumPy.
           spec: of the result, from `spec`.
-          n: rows in this batch, or in this process's part of it.
+          n: rows of this process's part of the batch, or None for all.
 
         Returns:
           What the function returned.
@@ -82,7 +86,12 @@ class HostTransform:
           ShapeError: if it is not what the trial gave.
         """
         made = self._function(batch)
-        wanted = jax.tree.map(lambda s: (n, *s.shape[1:], s.dtype), dict(spec))
+
+        def of_part(leaf: jax.ShapeDtypeStruct) -> tuple[Any, ...]:
+            shape = leaf.shape if n is None else (n, *leaf.shape[1:])
+            return (*shape, leaf.dtype)
+
+        wanted = jax.tree.map(of_part, dict(spec))
         found = jax.tree.map(lambda a: (*np.shape(a), a.dtype), made)
         if found != wanted:
             raise ShapeError(

@@ -193,5 +193,9 @@ class ImagePlan:
         )
 
     def padded(self, rows: Index, capacity: int, *, truncate: bool = False) -> Any:
-        """Is never asked for: the loader refuses images of several sizes."""
-        raise NotImplementedError(self.name, rows, capacity, truncate)
+        """Is refused: images have more than one axis."""
+        del rows, capacity, truncate
+        raise ShapeError(
+            f"column {self.name!r} holds images, which ragged= can't pad. Make them "
+            f"one size: ds.cast_column({self.name!r}, Image(size=(224, 224)))"
+        )

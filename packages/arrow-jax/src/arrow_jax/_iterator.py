@@ -47,6 +47,7 @@ class LoaderIterator:
         self._describe = describe
         self._ledger = ledger
         self._process = os.getpid()
+        self._held: Produced | None = None
         self.host_columns: dict[str, Any] = {}
 
     def __iter__(self) -> "LoaderIterator":
@@ -60,11 +61,13 @@ class LoaderIterator:
                 'processes with multiprocessing.get_context("spawn") and make the '
                 "loader there"
             )
-        with self._ledger.time("wait"):
-            produced = next(self._batches)
-        arrays = self._finish(produced.arrays)
-        self.host_columns = produced.host
-        self._at = produced.after
+        if self._held is None:
+            with self._ledger.time("wait"):
+                self._held = next(self._batches)
+        # A batch that an error or an interrupt kept from being finished comes again.
+        arrays = self._finish(self._held.arrays)
+        self.host_columns, self._at = self._held.host, self._held.after
+        self._held = None
         return arrays
 
     @property
@@ -93,6 +96,7 @@ class LoaderIterator:
 
     def close(self) -> None:
         """Ends the run and its thread; there are no batches after."""
+        self._held = None
         self._batches.close()
 
     def __enter__(self) -> Self:

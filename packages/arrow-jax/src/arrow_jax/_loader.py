@@ -17,6 +17,7 @@ from arrow_jax._host_transform import HostTransform
 from arrow_jax._iterator import LoaderIterator, Produced
 from arrow_jax._ledger import Ledger
 from arrow_jax._mix import Mix
+from arrow_jax._pack import Pack
 from arrow_jax._placement import Placement, shardings_of
 from arrow_jax._poisson import Poisson
 from arrow_jax._rows import check_batch_size, check_seed, is_whole
@@ -112,6 +113,8 @@ class Loader:
             raise ArrowJaxError(
                 f"transform={transform!r}: wanted a function from a batch to one"
             )
+        batch_size, seed, prefetch = int(batch_size), int(seed), int(prefetch)
+        epochs = None if epochs is None else int(epochs)
         self._batch_size = batch_size
         self._shapes: dict[Any, dict[str, Any]] = {}
         self._prefetch = prefetch
@@ -142,7 +145,7 @@ class Loader:
             raise ArrowJaxError(
                 f"batch_size={batch_size} with last={last!r} gives no batch of "
                 f"{len(ds)} rows in {epochs} epoch(s). Use a smaller batch_size, more "
-                'epochs, or last="mask"; rows without elements fill no packed one'
+                'epochs, or last="mask"'
             )
         self._manifest = self._feed.manifest()
         self._host_transform = (
@@ -156,8 +159,8 @@ class Loader:
             sharding = self._feed.format.device
         self._placement = Placement.of(shardings_of(assembled, sharding))
         self._placement.check_flat(assembled, self._feed.flat)
-        if last == "keep" and (short := len(ds) % batch_size):
-            self._placement.check(self._assembled(short, self._lengths[-1]))
+        if last == "keep":
+            self._check_short(isinstance(form, Pack), len(ds) % batch_size)
         self.specs: tuple[Any, ...] = tuple(map(self._spec, self._lengths))
         self.spec: Any = self.specs[-1]
         self._open: weakref.WeakSet[LoaderIterator] = weakref.WeakSet()
@@ -167,7 +170,8 @@ class Loader:
         if (batch_size, length) not in self._shapes:
             spec = self._feed.spec(batch_size, length)
             if self._host_transform:
-                spec = self._host_transform.spec(spec)
+                n = None if self._feed.flat else batch_size
+                spec = self._host_transform.spec(spec, n)
             self._shapes[batch_size, length] = spec
         return self._shapes[batch_size, length]
 
@@ -178,7 +182,24 @@ class Loader:
         if self._transform is None:
             return spec
         with mode(x64=self._x64):
-            return jax.eval_shape(self._transform, spec)
+            if not self._placement.shardings:
+                return jax.eval_shape(self._transform, spec)
+            # What the devices will hold is known to the compiler only; the batches run
+            # the same program, which is compiled once.
+            lowered = self._transform.lower(spec)
+            shardings = lowered.compile().output_shardings
+            return jax.tree.map(
+                lambda s, own: jax.ShapeDtypeStruct(s.shape, s.dtype, sharding=own),
+                lowered.out_info,
+                shardings,
+            )
+
+    def _check_short(self, packed: bool, n: int) -> None:  # noqa: FBT001
+        """Raises if devices can't share a last batch that is short."""
+        # How many packed rows the last batch has is known when it is packed.
+        short = 1 if packed else n
+        if short and short != self._batch_size:
+            self._placement.check(self._assembled(short, self._lengths[-1]))
 
     def __len__(self) -> int:
         count = self._order.count(self._batch_size)
@@ -225,6 +246,12 @@ class Loader:
         for iterator in list(self._open):
             iterator.close()
 
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            "a Loader does not pickle: it holds threads and compiled programs. Pickle "
+            "the dataset and the run's state(), and make the loader where it is used"
+        )
+
     def __enter__(self) -> Self:
         return self
 
@@ -260,7 +287,7 @@ class Loader:
                 local = local_rows[shape]
                 batch, host = reader.make(draft, local)
                 if self._host_transform:
-                    n = draft.size if local is None else len(local)
+                    n = None if local is None else len(local)
                     batch = self._host_transform.apply(batch, spec, n)
                 with (
                     ledger.time("transfer"),

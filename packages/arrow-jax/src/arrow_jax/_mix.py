@@ -92,9 +92,10 @@ def mix(
     """
     known = isinstance(datasets, Sequence)
     datasets = list(datasets) if known else [datasets]
-    _check(datasets, weights)
+    numbers = _checked(datasets, weights)
     check_seed(seed)
-    parts = np.asarray(weights, np.float64) / np.sum(weights)
+    parts = numbers / numbers.max()  # whose sum is finite
+    parts = parts / parts.sum()
     quotas = np.floor(parts * _BLOCK).astype(np.int64)
     most = np.argsort(quotas - parts * _BLOCK, kind="stable")
     quotas[most[: _BLOCK - quotas.sum()]] += 1
@@ -109,10 +110,12 @@ def mix(
     n = sum(sizes) if rows is None else rows
     if not is_whole(n, 1):
         raise ArrowJaxError(f"rows={rows!r}: wanted at least 1")
-    return Mix(concatenate(datasets), tuple(ends), tuple(quotas.tolist()), n, seed)
+    return Mix(
+        concatenate(datasets), tuple(ends), tuple(quotas.tolist()), int(n), int(seed)
+    )
 
 
-def _check(datasets: list[Any], weights: Sequence[float]) -> None:
+def _checked(datasets: list[Any], weights: Sequence[float]) -> np.ndarray:
     if not datasets or not all(isinstance(ds, Dataset) for ds in datasets):
         found = [type(ds).__name__ for ds in datasets]
         raise ArrowJaxError(f"mix got {found}, wanted a list of Datasets")
@@ -125,7 +128,7 @@ def _check(datasets: list[Any], weights: Sequence[float]) -> None:
             f"mix got {len(datasets)} datasets and weights of shape "
             f"{list(numbers.shape)}: give one weight each"
         )
-    if not (np.isfinite(numbers).all() and (numbers >= 0).all() and numbers.sum() > 0):
+    if not (np.isfinite(numbers).all() and (numbers >= 0).all() and numbers.any()):
         raise ArrowJaxError(
             f"weights={list(weights)}: wanted numbers of at least 0, not all 0"
         )
@@ -137,6 +140,7 @@ def _check(datasets: list[Any], weights: Sequence[float]) -> None:
             "the datasets of the mix have different formats. Give them the same: "
             "[ds.with_format(...) for ds in datasets]"
         )
+    return numbers
 
 
 @dataclass(frozen=True)

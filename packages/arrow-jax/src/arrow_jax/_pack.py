@@ -74,12 +74,15 @@ class Pack:
 
     def __post_init__(self) -> None:
         whole = is_whole(self.length, 1) and is_whole(self.block, 1)
-        if not whole or (self.split and self.truncate):
+        flags = isinstance(self.split, bool) and isinstance(self.truncate, bool)
+        if not whole or not flags or (self.split and self.truncate):
             raise ArrowJaxError(
                 f"Pack({self.length!r}, split={self.split}, block={self.block!r}, "
                 f"truncate={self.truncate}): wanted a length and a block of at least "
                 "1, and at most one of split and truncate"
             )
+        object.__setattr__(self, "length", int(self.length))
+        object.__setattr__(self, "block", int(self.block))
 
 
 def first_fit(lengths: np.ndarray, capacity: int) -> tuple[np.ndarray, np.ndarray]:

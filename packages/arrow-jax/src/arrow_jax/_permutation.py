@@ -45,7 +45,7 @@ def round_keys(seed: int, epoch: int) -> np.ndarray:
     Returns:
       uint64[rounds].
     """
-    state = mix(np.array([seed & _MASK], np.uint64) + np.uint64(_GOLDEN))
+    state = mix(np.array([int(seed) & _MASK], np.uint64) + np.uint64(_GOLDEN))
     state = mix(state ^ mix(np.array([(epoch * 2 + 1) & _MASK], np.uint64)))
     steps = np.arange(1, _ROUNDS + 1, dtype=np.uint64) * np.uint64(_GOLDEN)
     return mix(state + steps)

@@ -35,19 +35,15 @@ def shardings_of(spec: Mapping[str, Any], sharding: Any) -> dict[str, Any] | Non
     """
     if sharding is None:
         return None
-    if isinstance(sharding, str):
-        sharding = jax.sharding.SingleDeviceSharding(find_device(sharding))
-    if not isinstance(sharding, Mapping | jax.sharding.Sharding):
-        raise ArrowJaxError(
-            f"sharding={sharding!r}: wanted a jax.sharding.Sharding, a dict of them by "
-            "column, or the name of a device"
-        )
     if isinstance(sharding, Mapping):
-        by_column = dict(sharding)
+        by_column = {
+            name: jax.tree.map(_sharding, own, is_leaf=lambda x: x is None)
+            for name, own in sharding.items()
+        }
         if "valid" in spec and "valid" not in by_column:
             by_column["valid"] = next(iter(jax.tree.leaves(by_column)), None)
     else:
-        by_column = dict.fromkeys(spec, sharding)
+        by_column = dict.fromkeys(spec, _sharding(sharding))
     for name in {**spec, **by_column}:
         if name not in spec or name not in by_column:
             raise ArrowJaxError(
@@ -56,6 +52,17 @@ def shardings_of(spec: Mapping[str, Any], sharding: Any) -> dict[str, Any] | Non
                 "for all"
             )
     return {name: _spread(name, spec[name], by_column[name]) for name in spec}
+
+
+def _sharding(given: Any) -> jax.sharding.Sharding:
+    if isinstance(given, str):
+        return jax.sharding.SingleDeviceSharding(find_device(given))
+    if not isinstance(given, jax.sharding.Sharding):
+        raise ArrowJaxError(
+            f"sharding={given!r}: wanted a jax.sharding.Sharding, a dict of them by "
+            "column, or the name of a device"
+        )
+    return given
 
 
 def _spread(name: str, spec: Any, sharding: Any) -> Any:

@@ -7,8 +7,10 @@ import numpy as np
 
 from arrow_jax._errors import ArrowJaxError
 from arrow_jax._permutation import mix, round_keys
+from arrow_jax._rows import is_whole
 from arrow_jax._step import Draft, Position, Step, in_epochs
 
+_LEAST = 1e-12  # an epoch of more batches than that has no end in sight
 _BLOCK = 1 << 20  # rows decided at once, which bounds memory
 
 
@@ -48,8 +50,13 @@ class Poisson:
 
     def __post_init__(self) -> None:
         number = isinstance(self.rate, int | float | np.number)
-        if not number or not 0 < self.rate <= 1:
+        if not number or not _LEAST <= self.rate <= 1:
             raise ArrowJaxError(f"Poisson(rate={self.rate!r}): wanted one in (0, 1]")
+        if self.capacity is not None and not is_whole(self.capacity, 1):
+            raise ArrowJaxError(
+                f"Poisson(capacity={self.capacity!r}): wanted at least 1, or None"
+            )
+        object.__setattr__(self, "rate", float(self.rate))
 
 
 @dataclass(frozen=True)

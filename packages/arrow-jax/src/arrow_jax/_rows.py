@@ -101,17 +101,17 @@ def check_batch_size(batch_size: int) -> None:
 
 
 def is_whole(number: Any, least: int) -> bool:
-    """Whether an option is an integer that is big enough; a boolean is none.
+    """Whether an option is an integer in range; a boolean is none.
 
     Args:
       number: what the user gave.
-      least: the least that will do.
+      least: the least that will do; 2**31 - 1 is the greatest, as no axis is longer.
 
     Returns:
       Whether it is.
     """
     whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
-    return whole and bool(number >= least)
+    return whole and least <= int(number) < 1 << 31
 
 
 def check_seed(seed: Any) -> None:

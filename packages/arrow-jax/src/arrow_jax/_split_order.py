@@ -130,5 +130,7 @@ class SplitOrder:
 
     def holds(self, at: Position) -> bool:
         """Whether there is such a position."""
-        inside = 0 <= at.row < self.stream.n and at.offset >= 0
-        return inside and in_epochs(at, self.epochs) and not at.pending
+        if not (0 <= at.row < self.stream.n and in_epochs(at, self.epochs)):
+            return False
+        row = np.asarray(self.stream.rows(at.epoch, at.row, at.row + 1))[0]
+        return not at.pending and 0 <= at.offset <= max(int(self.lengths[row]) - 1, 0)

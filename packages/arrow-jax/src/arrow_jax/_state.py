@@ -174,7 +174,7 @@ def _check_order(saved: Any, here: Mapping[str, Any]) -> None:
 def _check_manifest(saved: Any, here: Mapping[str, Any]) -> None:
     if saved == here:
         return
-    if not isinstance(saved, Mapping) or not saved.keys() >= here.keys():
+    if not _is_manifest(saved, here):
         raise ManifestError(
             f"the state's manifest is {saved!r}, which describes no data: it was "
             "changed by hand"
@@ -206,6 +206,12 @@ def _check_manifest(saved: Any, here: Mapping[str, Any]) -> None:
         f"the rows selected are not those of the state ({saved['view']} then, "
         f"{here['view']} now). {ways_out}"
     )
+
+
+def _is_manifest(saved: Any, here: Mapping[str, Any]) -> bool:
+    if not isinstance(saved, Mapping) or saved.keys() != here.keys():
+        return False
+    return all(type(saved[key]) is type(value) for key, value in here.items())
 
 
 def _said(files: Any) -> str:

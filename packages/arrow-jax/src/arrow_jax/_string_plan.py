@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from arrow_jax._chunks import Index, Kept
+from arrow_jax._errors import UnsupportedTypeError
 
 
 @dataclass(frozen=True)
@@ -31,5 +32,9 @@ class StringPlan:
         return self.column.gather(rows).to_pylist()
 
     def padded(self, rows: Index, capacity: int, *, truncate: bool = False) -> Any:
-        """Is never asked for: the loader refuses Python objects."""
-        raise NotImplementedError(self.name, rows, capacity, truncate)
+        """Is refused: there is no array."""
+        del rows, capacity, truncate
+        raise UnsupportedTypeError(
+            f"column {self.name!r} is strings or bytes, which ragged= can't pad. Name "
+            "it in host="
+        )

@@ -41,6 +41,7 @@ class Window:
     def __post_init__(self) -> None:
         if not is_whole(self.row_groups, 1):
             raise ArrowJaxError(f"Window({self.row_groups!r}): wanted at least 1")
+        object.__setattr__(self, "row_groups", int(self.row_groups))
 
 
 class Plan(NamedTuple):
