@@ -19,7 +19,6 @@ import json
 import statistics
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,13 +26,13 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 import pyarrow as pa
+from loader_plot import plot
+from rates import Reader, rate_of
 
 from arrow_jax import Buckets, Dataset, Image, Loader
 
 _SECONDS = (0.5, 2.5)  # passes are repeated for so long, or cut short
 _RNG = np.random.default_rng(0)
-
-Reader = Callable[[], Iterable[Any]]
 
 
 class Case(NamedTuple):
@@ -150,20 +149,6 @@ def measure(case: Case, rounds: int) -> dict[str, Any]:
         "ratios": ratios,
         "wanted": case.wanted,
     }
-
-
-def rate_of(reader: Reader, batch_size: int, seconds: tuple[float, float]) -> float:
-    """Reads at least one pass, cut short where it takes long; returns rows a second."""
-    least, most = seconds
-    n_batches, start, taken = 0, time.perf_counter(), 0.0
-    while not n_batches or taken < least:
-        for batch in reader():
-            jax.block_until_ready(batch)
-            n_batches += 1
-            taken = time.perf_counter() - start
-            if taken > most:
-                break
-    return n_batches * batch_size / taken
 
 
 def grain_readers(
@@ -368,40 +353,6 @@ def decoded(folder: Path) -> Case:
         {"bare": same, **loaders(made, 256)},
         {"bare": 0.5},
     )
-
-
-def plot(rows: list[dict[str, Any]], path: Path) -> None:
-    """Draws the table as bars on a logarithmic axis."""
-    import matplotlib as mpl  # noqa: PLC0415  (only plots need it)
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt  # noqa: PLC0415
-
-    colours = {"grain": "#9aa5b1", "datasets": "#d9a441", "bare": "#cccccc"}
-    colours["arrow-jax"] = "#2f6db3"
-    figure, axes = plt.subplots(figsize=(8, 0.9 * len(rows) + 1.2))
-    ticks, drawn = [], set()
-    for number, row in enumerate(rows):
-        best: dict[str, float] = {}
-        for name, found in row["rows_per_second"].items():
-            peer = name.split(",")[0]
-            best[peer] = max(best.get(peer, 0.0), found["best"])
-        for place, (peer, rate) in enumerate(best.items()):
-            y = number + 0.8 * place / 4
-            label = None if peer in drawn else peer
-            drawn.add(peer)
-            axes.barh(y, rate, height=0.18, color=colours[peer], label=label)
-            axes.text(rate * 1.05, y, f"{rate:,.0f}", va="center", fontsize=7)
-        ticks.append(number + 0.3)
-    axes.set_xscale("log")
-    axes.set_yticks(ticks, [row["name"].split(" (")[0] for row in rows], fontsize=8)
-    axes.invert_yaxis()
-    axes.set_xlabel("rows a second, shuffled, on the device (log)")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.margins(x=0.12)
-    figure.legend(loc="outside upper center", ncols=4, frameon=False)
-    figure.tight_layout(rect=(0, 0, 1, 0.94))
-    figure.savefig(path, dpi=130)
 
 
 if __name__ == "__main__":

@@ -105,3 +105,32 @@ def test_bytes_in_words():
         "2.0 MB",
         "3.0 TB",
     ]
+
+
+def test_a_file_without_rows(tmp_path, capsys):
+    pq.write_table(pa.table({"x": pa.array([], pa.int64())}), tmp_path / "a.parquet")
+    assert main(["inspect", str(tmp_path)]) == 0
+    assert "It has no rows: nothing to load." in capsys.readouterr().out
+    assert main(["bench", str(tmp_path), "--batch-size", "8"]) == 2
+    assert capsys.readouterr().err == "error: it has no rows: nothing to load\n"
+
+
+def test_more_is_asked_for_than_there_are(file, capsys):
+    command = ["bench", str(file), "--seconds", "0.01", "--batch-size", "1000"]
+    assert main([*command, "--columns", "x"]) == 0
+    out = capsys.readouterr().out
+    assert "batches of 100 (all rows; 1,000 were asked for)" in out
+
+
+def test_names_can_not_move_the_cursor(tmp_path, capsys):
+    name = "a\nb\x1b[2J"
+    pq.write_table(pa.table({name: ["x"]}), tmp_path / "a.parquet")
+    assert main(["inspect", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert r"a\nb\x1b[2J  string" in out
+
+
+def test_two_columns_of_lists_are_said_to_share_one_family(file, capsys):
+    assert main(["inspect", str(file)]) == 0
+    assert "A batch has one family of Buckets" in capsys.readouterr().out

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from arrow_jax import ArrowJaxError, Buckets, Dataset, mix
-from arrow_jax._feed import memory_feed
+from arrow_jax._feed import Choices, memory_feed
 from arrow_jax._forms import read_forms
 from arrow_jax._ledger import Ledger
 from arrow_jax._step import Draft
@@ -10,7 +10,7 @@ from arrow_jax._step import Draft
 
 def feed(ds, **options):
     defaults = {"shuffle": False, "seed": 0, "forms": {}, "host": ()}
-    return memory_feed(ds, **(defaults | options), masked=True, x64=False)
+    return memory_feed(ds, Choices(**(defaults | options), masked=True, x64=False))
 
 
 def test_the_rows_of_a_view_in_its_order():

@@ -15,7 +15,6 @@ from arrow_jax import (
     Features,
     Image,
     Loader,
-    ManifestError,
     NarrowingError,
     NullsError,
     Ragged,
@@ -285,37 +284,6 @@ def test_resuming_reads_nothing_of_what_was_before():
     assert len(next(run)["x"]) == 10
     assert run.state()["epoch"] == 10**12 + 1
     assert time.perf_counter() - start < 5
-
-
-def test_a_state_of_other_data_says_what_differs(ds):
-    state = iter(Loader(ds, 3, prefetch=0)).state()
-    small = Dataset.from_dict({"x": np.arange(9), "v": np.zeros((9, 2))})
-    with pytest.raises(ManifestError, match="saved on 10 rows, the data now have 9"):
-        Loader(small, 3).resume(state)
-    other = Dataset.from_dict({"x": np.arange(10.0), "w": np.zeros(10)})
-    with pytest.raises(
-        ManifestError, match=r"x: int64 then, double now; v: .*absent now"
-    ):
-        Loader(other, 3).resume(state)
-    with pytest.raises(ManifestError, match="rows selected are not those"):
-        Loader(ds.shuffle(seed=1), 3).resume(state)
-    with pytest.raises(
-        ManifestError, match=r"last='mask', this loader has last='drop'"
-    ):
-        Loader(ds, 3, last="drop").resume(state)
-    with pytest.raises(
-        ManifestError, match=r"shuffle=False.*Loader\(..., shuffle=False"
-    ):
-        Loader(ds, 3, shuffle=True).resume(state)
-    shuffled = iter(Loader(ds, 3, shuffle=True, prefetch=0)).state()
-    with pytest.raises(ManifestError, match="seed=0, this loader has seed=1"):
-        Loader(ds, 3, shuffle=True, seed=1).resume(shuffled)
-    with pytest.raises(ManifestError, match="has no 'version'"):
-        Loader(ds, 3).resume({})
-    with pytest.raises(ManifestError, match="version 99, this release reads 2"):
-        Loader(ds, 3).resume(state | {"version": 99})
-    with pytest.raises(ManifestError, match="row 10 of epoch 0"):
-        Loader(ds, 3).resume(state | {"row": 10})
 
 
 def test_transform_runs_on_the_device_and_has_a_spec(ds):

@@ -225,3 +225,48 @@ def test_files_of_one_name_in_another_order_are_another_manifest(tmp_path):
         assert state["manifest"]["files"] == [["a/p.parquet", 3], ["b/p.parquet", 3]]
         with pytest.raises(ManifestError, match=r"now b/p\.parquet \(3\), a/p"):
             Loader(read(files[::-1]), 2).resume(state)
+
+
+def test_a_state_of_other_data_says_what_differs():
+    ds = Dataset.from_dict({"x": np.arange(10), "v": np.zeros((10, 2))})
+    state = iter(Loader(ds, 3, prefetch=0)).state()
+    small = Dataset.from_dict({"x": np.arange(9), "v": np.zeros((9, 2))})
+    with pytest.raises(ManifestError, match="saved on 10 rows, the data now have 9"):
+        Loader(small, 3).resume(state)
+    other = Dataset.from_dict({"x": np.arange(10.0), "w": np.zeros(10)})
+    with pytest.raises(
+        ManifestError, match=r"x: int64 then, double now; v: .*absent now"
+    ):
+        Loader(other, 3).resume(state)
+    with pytest.raises(ManifestError, match="rows selected are not those"):
+        Loader(ds.shuffle(seed=1), 3).resume(state)
+    with pytest.raises(
+        ManifestError, match=r"last='mask', this loader has last='drop'"
+    ):
+        Loader(ds, 3, last="drop").resume(state)
+    with pytest.raises(
+        ManifestError, match=r"shuffle=False.*Loader\(..., shuffle=False"
+    ):
+        Loader(ds, 3, shuffle=True).resume(state)
+    shuffled = iter(Loader(ds, 3, shuffle=True, prefetch=0)).state()
+    with pytest.raises(ManifestError, match="seed=0, this loader has seed=1"):
+        Loader(ds, 3, shuffle=True, seed=1).resume(shuffled)
+    with pytest.raises(ManifestError, match="has no 'version'"):
+        Loader(ds, 3).resume({})
+    with pytest.raises(ManifestError, match="version 99, this release reads 2"):
+        Loader(ds, 3).resume(state | {"version": 99})
+    with pytest.raises(ManifestError, match="row 10 of epoch 0"):
+        Loader(ds, 3).resume(state | {"row": 10})
+
+
+def test_one_file_of_another_name_is_said(tmp_path):
+    table = pa.table({"x": [1, 2, 3]})
+    for name in "ab":
+        pq.write_table(table, tmp_path / f"{name}.parquet")
+    with iter(Loader(scan_parquet(tmp_path / "a.parquet"), 2)) as run:
+        next(run)
+        state = run.state()
+    with pytest.raises(
+        ManifestError, match=r"files a.parquet \(3\), the data are now b"
+    ):
+        Loader(scan_parquet(tmp_path / "b.parquet"), 2).resume(state)

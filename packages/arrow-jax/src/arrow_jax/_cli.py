@@ -19,6 +19,7 @@ from arrow_jax._ipc import IPC, read_ipc
 from arrow_jax._ledger import Stats
 from arrow_jax._loader import Loader
 from arrow_jax._parquet import PARQUET, read_parquet
+from arrow_jax._rows import check_batch_size
 from arrow_jax._text import CSV, JSON, read_csv, read_json
 
 _READERS = (
@@ -58,14 +59,23 @@ def main(argv: Sequence[str] | None = None) -> int:
         if options.command == "inspect":
             text = inspect_text(options.path, ds)
         else:
+            check_batch_size(options.batch_size)
             text = bench_text(ds, options.batch_size, options.seconds)
     except (ArrowJaxError, OSError) as error:
         sys.stderr.write(f"error: {error}\n")
         return 2
     except KeyboardInterrupt:
         return 130
-    sys.stdout.write(f"{text}\n")
+    sys.stdout.write(f"{_printable(text)}\n")
     return 0
+
+
+def _printable(text: str) -> str:
+    """Shows what could move the cursor, which names of columns may hold."""
+    return "".join(
+        c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode()
+        for c in text
+    )
 
 
 def _read(path: str) -> Dataset:
@@ -96,7 +106,7 @@ def inspect_text(path: str, ds: Dataset) -> str:
     rows = [("column", "Arrow type", "becomes", "nulls", "lengths", "bytes", "batch")]
     rows += [
         (
-            r.name,
+            _named(r.name),
             r.type,
             r.becomes,
             f"{r.nulls:,}" if r.nulls else "",
@@ -117,18 +127,25 @@ def inspect_text(path: str, ds: Dataset) -> str:
         ).rstrip()
         for row in rows
     ]
-    return "\n".join([*lines, "", *_advice(reports)])
+    advice = _advice(reports) if len(ds) else ["It has no rows: nothing to load."]
+    return "\n".join([*lines, "", *advice])
 
 
 def _advice(reports: list[Report]) -> list[str]:
     lines = []
+    if sum(bool(report.edges) for report in reports) > 1:
+        lines.append("A batch has one family of Buckets: pad the others to one length.")
     for report in reports:
         if report.advice:
             text = report.advice.removeprefix("! ")
             if not text.startswith("column"):
-                text = f"{report.name}: {text}"
+                text = f"{_named(report.name)}: {text}"
             lines += textwrap.wrap(text, 96, subsequent_indent="  ")
     return lines or ["Loader(ds, batch_size) takes it as it is."]
+
+
+def _named(name: str) -> str:
+    return name.replace("\n", "\\n")
 
 
 def bench_text(ds: Dataset, batch_size: int, seconds: float) -> str:
@@ -143,8 +160,10 @@ def bench_text(ds: Dataset, batch_size: int, seconds: float) -> str:
       Lines for the terminal.
 
     Raises:
-      ArrowJaxError: if no column becomes an array.
+      ArrowJaxError: if there are no rows, or no column becomes an array.
     """
+    if not len(ds):
+        raise ArrowJaxError("it has no rows: nothing to load")
     reports = [report for report in inspect_columns(ds) if report.usable]
     if not reports:
         raise ArrowJaxError("no column becomes an array. See: inspect")
@@ -169,7 +188,8 @@ def bench_text(ds: Dataset, batch_size: int, seconds: float) -> str:
         f"{n * size / taken:,.0f} rows/s, {n_bytes / taken / 1e9:.2f} GB/s, "
         f"{taken / n * 1e6:,.0f} us a batch of {in_words(n_bytes / n)}"
     )
-    head = [f"{names}: shuffled batches of {size:,}", rates, ""]
+    fewer = f" (all rows; {batch_size:,} were asked for)" if size < batch_size else ""
+    head = [f"{_named(names)}: shuffled batches of {size:,}{fewer}", rates, ""]
     return "\n".join([*head, *_bars(before, after, n)])
 
 

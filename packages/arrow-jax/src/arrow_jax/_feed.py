@@ -4,7 +4,7 @@ The loader itself only knows rows by number; a feed makes batches of them.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -22,6 +22,26 @@ from arrow_jax._state import make_manifest
 from arrow_jax._step import Draft
 from arrow_jax._stream import Sequential, Shuffled, Stream
 from arrow_jax._window import Window, WindowStream
+
+
+class Choices(NamedTuple):
+    """What the user of a loader chose that its feed has to know.
+
+    Attributes:
+      shuffle: whether each epoch has its own order, or a `Window`.
+      seed: of the shuffle.
+      forms: column -> form.
+      host: columns that stay.
+      masked: whether batches get the key "valid".
+      x64: whether 64-bit columns stay.
+    """
+
+    shuffle: bool | Window
+    seed: int
+    forms: Mapping[str, Form]
+    host: Any
+    masked: bool
+    x64: bool
 
 
 class Reader(Protocol):
@@ -135,27 +155,12 @@ class MemoryFeed:
         return make_manifest(self.ds.source, self.ds.column_names, self.ds.rows)
 
 
-def memory_feed(
-    data: Dataset | Mix,
-    *,
-    shuffle: bool | Window,
-    seed: int,
-    forms: Mapping[str, Form],
-    host: Any,
-    masked: bool,
-    x64: bool,
-) -> MemoryFeed:
+def memory_feed(data: Dataset | Mix, choices: Choices) -> MemoryFeed:
     """Opens rows in memory.
 
     Args:
       data: a dataset or a mix.
-      shuffle: whether each epoch has its own order; a `Window` takes the chunks of the
-        table as row groups.
-      seed: of the shuffle.
-      forms: column -> form.
-      host: columns that stay.
-      masked: whether batches get the key "valid".
-      x64: whether 64-bit columns stay.
+      choices: of the loader; a `Window` takes the chunks of the table as row groups.
 
     Returns:
       The feed.
@@ -163,11 +168,14 @@ def memory_feed(
     Raises:
       ArrowJaxError: and its kinds, as `Loader` says.
     """
+    shuffle, seed, forms = choices[:3]
     ds = data.ds if isinstance(data, Mix) else data
     if not len(ds):
         raise ArrowJaxError("the dataset has no rows, so there is nothing to load")
     form, names = block_form(forms)
-    batcher = make_batcher(ds, forms=forms, host=host, masked=masked, x64=x64)
+    batcher = make_batcher(
+        ds, forms=forms, host=choices.host, masked=choices.masked, x64=choices.x64
+    )
     block = None
     if form is not None:
         lengths = lengths_of(batcher.plans, names, form, ds.rows)
@@ -177,10 +185,7 @@ def memory_feed(
         form = fitted(
             form, names[0], lengths, lambda row: ds.source.words(int(ds.rows[row]))
         )
-        settled = {**forms, **dict.fromkeys(names, form)}
-        batcher = Batcher(
-            batcher.view, batcher.plans, batcher.host, settled, batcher.masked
-        )
+        batcher = replace(batcher, forms={**forms, **dict.fromkeys(names, form)})
         block = form, lengths
     stream = _windows(data, shuffle, seed) if isinstance(shuffle, Window) else None
     stream = stream or _stream(data, seed if shuffle else None)

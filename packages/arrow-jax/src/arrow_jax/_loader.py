@@ -11,7 +11,7 @@ from arrow_jax._choose_order import choose_order, sample_order
 from arrow_jax._dataset import Dataset
 from arrow_jax._device import mode
 from arrow_jax._errors import ArrowJaxError
-from arrow_jax._feed import Feed, memory_feed
+from arrow_jax._feed import Choices, Feed, memory_feed
 from arrow_jax._forms import Form, block_form, read_forms
 from arrow_jax._host_transform import HostTransform
 from arrow_jax._iterator import LoaderIterator, Produced
@@ -122,15 +122,8 @@ class Loader:
         self._default_device = jax.config.jax_default_device
         forms = read_forms(ragged or {})
         open_feed: Any = scan_feed if isinstance(ds, Scan) else memory_feed
-        self._feed: Feed = open_feed(
-            ds,
-            shuffle=shuffle,
-            seed=seed,
-            forms=forms,
-            host=host,
-            masked=last == "mask",
-            x64=self._x64,
-        )
+        choices = Choices(shuffle, seed, forms, host, last == "mask", self._x64)
+        self._feed: Feed = open_feed(ds, choices)
         self._order: Order
         if sampling is None:
             self._order = choose_order(

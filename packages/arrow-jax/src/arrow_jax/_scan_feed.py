@@ -13,6 +13,7 @@ from arrow_jax._chunks import Index
 from arrow_jax._dataset import Dataset
 from arrow_jax._errors import ArrowJaxError, ShapeError, UnsupportedTypeError
 from arrow_jax._facts import Facts
+from arrow_jax._feed import Choices
 from arrow_jax._format import Format
 from arrow_jax._forms import Flat, Form, block_form, fitted, lengths_of
 from arrow_jax._ledger import Ledger
@@ -165,26 +166,12 @@ def dataset_of(
     )
 
 
-def scan_feed(
-    scan: Scan,
-    *,
-    shuffle: Any,
-    seed: int,
-    forms: Mapping[str, Form],
-    host: Any,
-    masked: bool,
-    x64: bool,
-) -> ScanFeed:
+def scan_feed(scan: Scan, choices: Choices) -> ScanFeed:
     """Opens files.
 
     Args:
       scan: the files.
-      shuffle: False or a `Window`.
-      seed: of the shuffle.
-      forms: column -> form.
-      host: columns that stay.
-      masked: whether batches get the key "valid".
-      x64: whether 64-bit columns stay.
+      choices: of the loader; they are shuffled by a `Window` or not.
 
     Returns:
       The feed.
@@ -192,6 +179,7 @@ def scan_feed(
     Raises:
       ArrowJaxError: and its kinds, as `Loader` says.
     """
+    shuffle, seed, forms, host, masked, x64 = choices
     if not len(scan):
         kept = "" if scan.filters is None else f" where {scan.filters}"
         raise ArrowJaxError(f"the files have no rows{kept}: there is nothing to load")
@@ -209,9 +197,8 @@ def scan_feed(
     # Schema.empty_table knows no lists of extension types.
     nothing = [pa.nulls(0, field.type) for field in fields]
     none = dataset_of(scan, pa.table(nothing, schema=pa.schema(fields)), said)
-    options: Any = {"host": host, "x64": x64}
     try:
-        empty = make_batcher(none, forms=forms, masked=masked, **options)
+        empty = make_batcher(none, forms=forms, host=host, masked=masked, x64=x64)
     except UnsupportedTypeError as error:
         raise UnsupportedTypeError(
             f"{error}. Of a scan, say it with scan_parquet(..., features={{...}})"
