@@ -83,6 +83,10 @@ def test_errors_say_what_was_found(some_graphs):
     first, second = jk.unbatch(some_graphs(2))
     with pytest.raises(jk.GraphsError, match="graph 1 has the fields"):
         jk.batch([first, second._replace(edges=None)])
+    for other in (np.zeros((len(second.nodes), 4), "float32"), second.nodes > 0):
+        text = r"graph 1 has the fields .* \(dtype, and shape of a row\)"
+        with pytest.raises(jk.GraphsError, match=text):
+            jk.batch([first, second._replace(nodes=other)])
     graph = jk.from_coo([0], [1], n_node=2)
     text = r"are \(2, 1, 1\), and the size to pad to is \(2, 3, 2\); wanted \(3, 1, 2\)"
     with pytest.raises(jk.OversizeError, match=text):

@@ -36,6 +36,12 @@ def test_the_text_names_graph_and_edge(text):
     assert text in str(caught.value)
 
 
+def test_unsigned_ends_are_indices():
+    validate(graphs(senders=np.array([0, 1, 2], np.uint64)))
+    with pytest.raises(GraphsError, match="graph 1, edge 0 ends at node -1, and"):
+        validate(graphs(senders=np.array([0, 1, 1], np.uint64)))
+
+
 def test_nan_is_allowed_on_demand():
     validate(graphs(nodes=np.full((3, 1), np.nan, "float32")), nan=True)
 

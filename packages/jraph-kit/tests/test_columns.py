@@ -1,4 +1,5 @@
 import hypothesis
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import strategies as st
@@ -120,7 +121,14 @@ BAD = {
     "senders: found an array of shape [3]; wanted the pair": {
         "senders": np.array([0, 1, 0])
     },
-    "nodes are <U1; wanted numbers": {"nodes": (["a", "b", "c"], [2, 1])},
+    "nodes are <U1; wanted numbers": {"nodes": (["a", "b", "c"], [2, 1]), "nan": True},
+    "nodes are [('a', '<f4')]; wanted numbers": {
+        "nodes": (np.zeros(3, [("a", "f4")]), [2, 1])
+    },
+    "nodes: graph 1, row 0 holds NaN": {
+        "nodes": (jnp.array([0, 1, jnp.nan], "bfloat16"), [2, 1])
+    },
+    "senders: setting an array element": {"senders": [[0, 1, 0], [2, 1]]},
 }
 
 

@@ -114,12 +114,15 @@ def batch(graphs: Sequence[jraph.GraphsTuple]) -> jraph.GraphsTuple:
     """
     if not graphs:
         raise GraphsError("batch got no graphs; wanted one or more")
-    kinds = [jax.tree.structure(one) for one in graphs]
+    kinds = [
+        jax.tree.map(lambda leaf: (leaf.dtype.name, *leaf.shape[1:]), one)
+        for one in graphs
+    ]
     for i, kind in enumerate(kinds):
         if kind != kinds[0]:
             raise GraphsError(
-                f"graph {i} has the fields {kind}, and graph 0 has {kinds[0]}; give "
-                "all of them the same"
+                f"graph {i} has the fields {kind}, and graph 0 has {kinds[0]} (dtype, "
+                "and shape of a row); give all of them the same"
             )
     joined = jax.tree.map(lambda *leaves: np.concatenate(leaves), *graphs)
     if joined.senders is None:

@@ -4,6 +4,7 @@ Every check is one pass of NumPy over a column; the row at fault is looked up on
 there is one.
 """
 
+import numbers
 from typing import Any
 
 import jax
@@ -26,6 +27,21 @@ def owner(starts: np.ndarray, row: int) -> tuple[int, int]:
     """The graph that holds a row, and the row's place in it."""
     graph = int(np.searchsorted(starts, row, side="right")) - 1
     return graph, int(row - starts[graph])
+
+
+def as_indices(values: Any) -> np.ndarray:
+    """An array; of an empty list NumPy makes floats, and here are integers meant."""
+    found = np.asarray(values)
+    if found.shape == (0,) and found.dtype == np.float64:
+        return found.astype(np.int32)
+    return found
+
+
+def check_count(name: str, value: Any, *, least: int = 1) -> int:
+    """An option that counts something; NumPy's integers will do."""
+    if not isinstance(value, numbers.Integral) or value < least:
+        raise GraphsError(f"{name} is {value!r}; wanted an integer, {least} or more")
+    return int(value)
 
 
 def check_lengths(name: str, lengths: Any) -> np.ndarray:
@@ -84,24 +100,29 @@ def check_ends(
         )
 
 
-def check_values(name: str, values: np.ndarray, starts: np.ndarray) -> np.ndarray:
+def check_values(
+    name: str, values: np.ndarray, starts: np.ndarray, *, nan: bool = False
+) -> np.ndarray:
     """Features without NaN, 64 bits narrowed to 32 where that loses nothing.
 
     With x64 on, widths are kept. Rounding a float64 is no loss; an integer beyond int32
     and a float beyond float32 are.
     """
-    if values.dtype.kind not in "fiub" and values.dtype.kind != "V":
+    # jax's kinds: NumPy takes bfloat16 for raw bytes.
+    is_float = jax.dtypes.issubdtype(values.dtype, np.floating)
+    is_integer = jax.dtypes.issubdtype(values.dtype, np.integer)
+    if not (is_float or is_integer or values.dtype == np.bool_):
         raise GraphsError(f"{name} are {values.dtype}; wanted numbers or booleans")
-    if values.dtype.kind == "f" and np.isnan(values).any():
+    if is_float and not nan and np.isnan(values).any():
         graph, row = _first(np.isnan(values), starts)
         raise GraphsError(
             f"{name}: graph {graph}, row {row} holds NaN; fill it in, or say nan=True "
             "to keep it"
         )
-    return narrow(name, values, starts)
+    return _narrow(name, values, starts)
 
 
-def narrow(name: str, values: np.ndarray, starts: np.ndarray) -> np.ndarray:
+def _narrow(name: str, values: np.ndarray, starts: np.ndarray) -> np.ndarray:
     """The 32-bit array that jax makes of a 64-bit one, unless that loses values."""
     if values.dtype.itemsize != 8 or jax.config.jax_enable_x64:
         return values
@@ -185,10 +206,12 @@ def validate(graphs: jraph.GraphsTuple, *, nan: bool = False) -> None:
         if rows is not None:
             check_total(name, np.diff(starts), rows)
         for leaf in jax.tree.leaves(tree):
-            values = np.asarray(leaf)
-            narrow(name, values, starts) if nan else check_values(name, values, starts)
+            check_values(name, np.asarray(leaf), starts, nan=nan)
     for name in ("senders", "receivers"):
         ends = getattr(graphs, name)
         if ends is not None:
-            local = np.asarray(ends) - np.repeat(node_starts[:-1], n_edge)
+            ends = np.asarray(ends)
+            # Of uint64 and int64 NumPy makes floats.
+            ends = ends.astype(np.int64) if ends.dtype.kind == "u" else ends
+            local = ends - np.repeat(node_starts[:-1], n_edge)
             check_ends(name, local, n_edge, n_node)

@@ -13,13 +13,13 @@ import jraph
 import numpy as np
 
 from jraph_kit._checks import (
+    as_indices,
     check_ends,
     check_lengths,
     check_same_lengths,
     check_total,
     check_values,
     index_dtype,
-    narrow,
     starts_of,
 )
 from jraph_kit._errors import GraphsError
@@ -92,8 +92,7 @@ def from_columns(
                 f"globals have shape {list(found.shape)}, and there are {len(n_edge)} "
                 "graphs; wanted one row for each"
             )
-        check = narrow if nan else check_values
-        return check("globals", found, each)
+        return check_values("globals", found, each, nan=nan)
 
     starts = starts_of(node_lengths)
     dtype = index_dtype(int(starts[-1]))
@@ -163,12 +162,16 @@ def _named(column: Any) -> bool:
 def _pair(name: str, column: Column) -> tuple[np.ndarray, np.ndarray]:
     """A column as values and int64 lengths."""
     if isinstance(column, tuple) and len(column) == 2:
-        values, lengths = np.asarray(column[0]), check_lengths(name, column[1])
+        values, lengths = as_indices(column[0]), check_lengths(name, column[1])
         check_total(name, lengths, len(values))
-        if values.size == 0 and values.ndim == 1 and values.dtype == np.float64:
-            values = values.astype(np.int32)  # what np.asarray([]) makes of no rows
         return values, lengths
-    values = np.asarray(column)
+    try:
+        values = np.asarray(column)
+    except ValueError as error:  # lists of different lengths
+        raise GraphsError(
+            f"{name}: {error}; wanted the pair (values, lengths), or an array "
+            "[n_graph, rows, ...]"
+        ) from error
     if values.ndim < 2:
         raise GraphsError(
             f"{name}: found an array of shape {list(values.shape)}; wanted the pair "
@@ -194,8 +197,7 @@ def _features(
         if wanted is not None:
             check_same_lengths(label, own, f"the count of {name}", wanted)
         wanted = own
-        check = narrow if nan else check_values
-        found[key] = check(label, values, starts_of(own))
+        found[key] = check_values(label, values, starts_of(own), nan=nan)
     if wanted is None:
         raise GraphsError(f"{name} is an empty mapping; wanted columns, or None")
     return (found if _named(columns) else found[""]), wanted

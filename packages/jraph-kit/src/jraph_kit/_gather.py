@@ -13,6 +13,7 @@ import numpy as np
 
 from jraph_kit._buckets import Shape
 from jraph_kit._checks import check_total, starts_of
+from jraph_kit._errors import GraphsError
 from jraph_kit._host import host_graphs, to_host
 
 
@@ -23,10 +24,16 @@ class Gatherer:
       graphs: without padding.
 
     Raises:
-      GraphsError: if the rows are not as many as the lengths say.
+      GraphsError: if the rows are not as many as the lengths say, or there are no
+        arrays for the ends of edges.
     """
 
     def __init__(self, graphs: jraph.GraphsTuple) -> None:
+        if graphs.senders is None or graphs.receivers is None:
+            raise GraphsError(
+                "senders or receivers are None; where there are no edges, give empty "
+                "arrays of integers, and zeros for n_edge"
+            )
         self.graphs = host = to_host(graphs)
         self._node_starts = starts_of(host.n_node)
         self._edge_starts = starts_of(host.n_edge)
