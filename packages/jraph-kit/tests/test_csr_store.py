@@ -30,6 +30,20 @@ def test_a_saved_store_is_mapped_and_the_same(store, tmp_path, assert_same):
         assert_same(found, written)
 
 
+def test_a_mapped_store_is_saved_where_it_lies(store, tmp_path, assert_same):
+    store.save(tmp_path)
+    found = jk.CSRStore.open(tmp_path)
+    found.save(tmp_path)
+    assert_same(jk.CSRStore.open(tmp_path), store)
+    assert_same(found, store)
+
+
+def test_a_store_without_edges(tmp_path, assert_same):
+    store = jk.CSRStore.from_edges([], [], n_node=3)
+    store.save(tmp_path)
+    assert_same(jk.CSRStore.open(tmp_path), store)
+
+
 def test_a_graphs_tuple_is_stored(some_graphs):
     graphs = some_graphs(4)
     store = jk.CSRStore.from_graph(graphs)
@@ -61,6 +75,16 @@ def test_what_is_no_store_is_not_opened(store, tmp_path):
     store.save(tmp_path)
     (tmp_path / "store.json").write_text('{"format": "other"}')
     with pytest.raises(jk.GraphsError, match=r"has \{'format': 'other'\}; wanted"):
+        jk.CSRStore.open(tmp_path)
+    (tmp_path / "store.json").write_text('{"format": []}')
+    with pytest.raises(jk.GraphsError, match="wanted"):
+        jk.CSRStore.open(tmp_path)
+    store.save(tmp_path)
+    np.save(tmp_path / "senders.npy", store.senders[:3])
+    with pytest.raises(jk.GraphsError, match=r"senders: .* 5, and there are 3 rows"):
+        jk.CSRStore.open(tmp_path)
+    (tmp_path / "senders.npy").unlink()
+    with pytest.raises(jk.GraphsError, match=r"holds no graph store .* CSRStore\.save"):
         jk.CSRStore.open(tmp_path)
     (tmp_path / "store.json").write_text("[1")
     with pytest.raises(jk.GraphsError, match="holds no graph store"):

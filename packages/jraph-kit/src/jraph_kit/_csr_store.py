@@ -1,13 +1,22 @@
 """A large graph on disk or in memory: for each node, the nodes that send to it."""
 
+import functools
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from jraph_kit._adjacency import to_coo
-from jraph_kit._checks import check_ends, check_values, index_dtype
+from jraph_kit._checks import (
+    as_indices,
+    check_count,
+    check_ends,
+    check_total,
+    check_values,
+    index_dtype,
+)
 from jraph_kit._errors import GraphsError
 
 _FORMAT = {"format": "jraph_kit.CSRStore", "version": 1}
@@ -58,7 +67,11 @@ class CSRStore(NamedTuple):
           GraphsError: if an edge ends outside the graph, or a weight is not positive
             and finite.
         """
-        ends = {"senders": np.asarray(senders), "receivers": np.asarray(receivers)}
+        ends = {
+            "senders": as_indices(senders),
+            "receivers": as_indices(receivers),
+        }
+        check_count("n_node", n_node, least=0)
         n_edge = len(ends["senders"])
         if len(ends["receivers"]) != n_edge:
             raise GraphsError(
@@ -108,7 +121,10 @@ class CSRStore(NamedTuple):
         return cls.from_edges(senders, receivers, n_node=n_node, weights=weights)
 
     def save(self, folder: str | Path) -> None:
-        """Writes the store as `.npy` files; what is there is overwritten.
+        """Writes the store as `.npy` files; what is there is replaced.
+
+        Files that are mapped, by this store or another process, are left to those who
+        read them: new ones take their names.
 
         Args:
           folder: is made if it is not there.
@@ -118,7 +134,9 @@ class CSRStore(NamedTuple):
         (folder / "store.json").unlink(missing_ok=True)
         for name, array in self._asdict().items():
             if array is not None:
-                np.save(folder / f"{name}.npy", array)
+                part = folder / f"{name}.part.npy"
+                np.save(part, array)
+                part.replace(folder / f"{name}.npy")
         facts = _FORMAT | {"weights": self.weights is not None}
         # Last: a folder with this file is whole.
         (folder / "store.json").write_text(json.dumps(facts) + "\n", encoding="utf-8")
@@ -137,17 +155,22 @@ class CSRStore(NamedTuple):
           GraphsError: if the folder holds no whole store.
         """
         folder = Path(folder)
-        try:
-            facts = json.loads((folder / "store.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise GraphsError(
-                f"{folder} holds no graph store ({error}); write one with "
-                "CSRStore.save(folder)"
-            ) from error
-        if not isinstance(facts, dict) or _FORMAT.items() - facts.items():
+        facts = _read(folder, "store.json", lambda path: json.loads(path.read_bytes()))
+        if facts not in [_FORMAT | {"weights": some} for some in (False, True)]:
             raise GraphsError(f"{folder}/store.json has {facts}; wanted {_FORMAT}")
-        names = [name for name in cls._fields if name != "weights" or facts["weights"]]
-        arrays = {
-            name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in names
-        }
-        return cls(**arrays)
+        names = cls._fields if facts["weights"] else cls._fields[:-1]
+        load = functools.partial(np.load, mmap_mode="r")
+        store = cls(*(_read(folder, f"{name}.npy", load) for name in names))
+        for name in names[1:]:
+            check_total(name, store.indptr[-1:], len(getattr(store, name)))
+        return store
+
+
+def _read(folder: Path, name: str, read: Callable[[Path], Any]) -> Any:
+    try:
+        return read(folder / name)
+    except (OSError, ValueError) as error:
+        raise GraphsError(
+            f"{folder} holds no graph store ({error}); write one with "
+            "CSRStore.save(folder)"
+        ) from error
