@@ -99,9 +99,10 @@ def test_graphs_of_one_size_waste_almost_nothing():
 
 BAD = {
     "there are no graphs": {"sizes": ([], [])},
-    "max_shapes is 0; wanted 1 or more": {"max_shapes": 0},
-    "batch_size is 'a'; wanted 1 or more": {"batch_size": "a"},
+    "max_shapes is 0; wanted an integer, 1 or more": {"max_shapes": 0},
+    "batch_size is 'a'; wanted an integer, 1 or more": {"batch_size": "a"},
     "batch_size is 0": {"batch_size": 0},
+    "batch_size is 2.5": {"batch_size": 2.5},
     "multiple is 0": {"multiple": 0},
     "waste is 20; wanted a share from 0 to 1": {"waste": 20},
     "n_node has 2 graphs and n_edge has 1": {"sizes": ([1, 2], [1])},
@@ -121,5 +122,12 @@ def test_errors_of_shapes():
         jk.Buckets([(8, 10, 3), (16, 9, 3)], batch_size=2)
     with pytest.raises(jk.GraphsError, match="padding is a graph with a node"):
         jk.Buckets([(8, 10, 1)], batch_size=2)
-    with pytest.raises(jk.GraphsError, match="0 shapes for 2 graphs"):
+    with pytest.raises(jk.GraphsError, match="there are no shapes"):
         jk.Buckets([], batch_size=2)
+    with pytest.raises(jk.GraphsError, match=r"batch_size is 2\.5"):
+        jk.Buckets([(8, 10, 3)], batch_size=2.5)
+
+
+def test_shapes_that_rounding_makes_alike_are_one():
+    buckets = jk.Buckets.fit(([2], [2]), waste=np.float32(0.1))
+    assert buckets.shapes == ((8, 8, 2),)

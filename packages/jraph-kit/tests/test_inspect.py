@@ -45,7 +45,10 @@ def test_a_picture_is_drawn(path, tmp_path, capsys):
     ("more", "text"),
     [
         (["--graph", "120"], "jraph_kit: --graph 120, and there are 120 graphs\n"),
-        (["--max-shapes", "0"], "jraph_kit: max_shapes is 0; wanted 1 or more\n"),
+        (
+            ["--max-shapes", "0"],
+            "jraph_kit: max_shapes is 0; wanted an integer, 1 or more\n",
+        ),
         (["--senders", "u"], "has no column 'u'; it has ['nodes', 'senders', 'rec"),
         (["/no/such.parquet"], "jraph_kit: cannot read"),
         (["--picture", "/no/such/folder/x.png"], "No such file or directory"),

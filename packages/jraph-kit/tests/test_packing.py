@@ -104,13 +104,15 @@ def test_epochs_differ_and_a_seed_repeats(some_graphs):
         found = jk.batches(graphs, buckets, **options)
         return [int(k) for i in range(len(found)) for k in found.graph_numbers(i)]
 
-    assert order(seed=0) == order(seed=0, epoch=0)
+    assert order(seed=0) == order(seed=np.uint8(0), epoch=np.int64(0))
     assert order(seed=0) != order(seed=0, epoch=1) != order(seed=1)
 
 
 def test_batches_are_a_sequence(some_graphs, assert_same):
     graphs = some_graphs(20)
     found = jk.batches(graphs, jk.Buckets.fit(graphs, batch_size=6), seed=0)
+    again = jk.batches(graphs, jk.Buckets.fit(graphs, batch_size=6), seed=0)
+    assert len({found, found, again}) == 2  # arrays have no equality to compare by
     assert_same(found[-1], found[len(found) - 1])
     assert_same(found[1:3], [found[1], found[2]])
     with pytest.raises(IndexError, match="batch 4 of 4"):
@@ -156,13 +158,18 @@ def test_no_graphs_make_no_batches():
 def test_options_are_checked(some_graphs):
     graphs = some_graphs(3)
     buckets = jk.Buckets.fit(graphs)
-    with pytest.raises(jk.GraphsError, match="seed is 'a'; wanted an integer or None"):
-        jk.batches(graphs, buckets, seed="a")
+    for wrong in ({"seed": "a"}, {"seed": -1}, {"epoch": -1}, {"epoch": 0.5}):
+        ((name, value),) = wrong.items()
+        with pytest.raises(jk.GraphsError, match=f"{name} is {value!r}; wanted an int"):
+            jk.batches(graphs, buckets, **wrong)
     with pytest.raises(
         jk.GraphsError, match="batches got a list; wanted a GraphsTuple"
     ):
         jk.batches([1], buckets)
     with pytest.raises(jk.GraphsError, match="oversize is 'skip'; wanted"):
         jk.batches(graphs, buckets, oversize="skip")
-    with pytest.raises(jk.GraphsError, match="n_devices is 0"):
-        jk.batches(graphs, buckets, n_devices=0)
+    for n_devices in (0, 2.0):
+        with pytest.raises(jk.GraphsError, match=f"n_devices is {n_devices}"):
+            jk.batches(graphs, buckets, n_devices=n_devices)
+    with pytest.raises(jk.GraphsError, match="give empty arrays of integers"):
+        jk.batches(graphs._replace(senders=None, receivers=None), buckets)

@@ -136,17 +136,34 @@ def test_no_hops_are_the_seeds_alone(edges, features):
     assert sample.batch.graphs.senders.shape == (0,)
 
 
+def test_large_fanouts_do_not_overflow(edges):
+    store = jk.CSRStore.from_edges(*edges, n_node=60)
+    sampler = jk.NeighbourSampler(store, (10**4,) * 5, np.int32(1))
+    assert (sampler.n_node, sampler.n_edge) == (61, len(edges[0]))
+
+
 def test_errors_say_what_was_found(sampler, edges):
     for seeds, text in (
-        ([1, 2, 3, 4, 5], "wanted up to 4 nodes"),
+        ([1, 2, 3, 4, 5], "there are 5 seeds; wanted up to 4"),
         ([1, 60], "seed 60 is no node; the store has 60"),
         ([1, 2, 1], "seed 1 comes more than once"),
+        ([1.7], r"seeds are float64\[1\]; wanted the numbers of nodes"),
+        (np.array([True, False]), r"seeds are bool\[2\]; .* np.flatnonzero\(mask\)"),
     ):
         with pytest.raises(jk.GraphsError, match=text):
             sampler.sample(seeds)
     store = jk.CSRStore.from_edges(*edges, n_node=60)
-    with pytest.raises(jk.GraphsError, match=r"fanouts are \(0,\); wanted 1 or more"):
-        jk.NeighbourSampler(store, [0], 4)
+    with pytest.raises(jk.GraphsError, match=r"fanouts\[1\] is 0; wanted an"):
+        jk.NeighbourSampler(store, [3, 0], 4)
+    for wrong in ({"batch_size": 2.5}, {"seed": -1}):
+        with pytest.raises(jk.GraphsError, match="wanted an integer"):
+            jk.NeighbourSampler(store, **{"fanouts": [3], "batch_size": 4} | wrong)
+    for wrong in ({"start": -1}, {"epoch": -1}):
+        ((name, _),) = wrong.items()
+        with pytest.raises(jk.GraphsError, match=f"{name} is -1; wanted"):
+            next(sampler.epoch(np.arange(60), **wrong))
+    with pytest.raises(jk.GraphsError, match="seeds are bool"):
+        next(sampler.epoch(np.ones(60, bool)))
     with pytest.raises(jk.GraphsError, match="features have 3 rows"):
         jk.NeighbourSampler(store, [1], 4, features=np.zeros((3, 1)))
     with pytest.raises(jk.GraphsError, match="the store has no weights"):

@@ -6,12 +6,13 @@ set; a dynamic program then finds the shapes with the least padding.
 
 import dataclasses
 import itertools
+import numbers
 from typing import Any, NamedTuple
 
 import jraph
 import numpy as np
 
-from jraph_kit._checks import check_lengths, check_same_lengths
+from jraph_kit._checks import check_count, check_lengths, check_same_lengths
 from jraph_kit._errors import GraphsError
 
 _DRAWS = 4096
@@ -60,10 +61,9 @@ class Buckets:
         """Checks the order of the shapes."""
         shapes = tuple(Shape(*map(int, shape)) for shape in self.shapes)
         object.__setattr__(self, "shapes", shapes)
-        if not shapes or self.batch_size < 1:
-            raise GraphsError(
-                f"{len(shapes)} shapes for {self.batch_size} graphs; wanted 1 or more"
-            )
+        check_count("batch_size", self.batch_size)
+        if not shapes:
+            raise GraphsError("there are no shapes; wanted 1 or more")
         if shapes[0].n_node < 1 or shapes[0].n_edge < 0 or shapes[0].n_graph < 2:
             raise GraphsError(
                 f"{shapes[0]} is too small; wanted 1 node, 0 edges and 2 graphs or "
@@ -111,14 +111,10 @@ class Buckets:
           GraphsError: if there are no graphs, or a number is out of range.
         """
         n_node, n_edge = _sizes(sizes)
-        for name, found in (
-            ("batch_size", batch_size),
-            ("max_shapes", max_shapes),
-            ("multiple", multiple),
-        ):
-            if not isinstance(found, int | np.integer) or found < 1:
-                raise GraphsError(f"{name} is {found!r}; wanted 1 or more")
-        if not isinstance(waste, int | float) or not 0 <= waste <= 1:
+        check_count("batch_size", batch_size)
+        check_count("max_shapes", max_shapes)
+        check_count("multiple", multiple)
+        if not isinstance(waste, numbers.Real) or not 0 <= waste <= 1:
             raise GraphsError(f"waste is {waste!r}; wanted a share from 0 to 1")
         if not len(n_node):
             raise GraphsError("there are no graphs to fit buckets to")
@@ -141,7 +137,8 @@ class Buckets:
             found = (k if enough else max_shapes, wastes[k], choices[k])
             best = found if best is None or found[:2] < best[:2] else best
         assert best is not None  # noqa: S101 (there are keys)
-        return cls(tuple(best[2]), batch_size, max(best[1], 0.0))
+        # Rounding up may have made some alike.
+        return cls(tuple(dict.fromkeys(best[2])), batch_size, max(best[1], 0.0))
 
     def index(self, n_node: Any, n_edge: Any, n_graph: Any) -> np.ndarray:
         """Finds the smallest shape for batches of given sizes.

@@ -13,7 +13,7 @@ import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 from jraph_kit._batch import Batch
-from jraph_kit._errors import GraphsError
+from jraph_kit._checks import check_count
 from jraph_kit._host import host_graphs, to_host
 from jraph_kit._layout import EdgeLayout
 
@@ -100,11 +100,6 @@ def _longer(tree: Any, rows: np.ndarray) -> Any:
     return jax.tree.map(taken, tree)
 
 
-def _checked(n_devices: int) -> None:
-    if n_devices < 1:
-        raise GraphsError(f"n_devices is {n_devices}; wanted 1 or more")
-
-
 def spread_edges(graphs: jraph.GraphsTuple, n_devices: int) -> Spread:
     """Makes the number of edges divide among devices, on the host, for `edge_sharded`.
 
@@ -123,7 +118,7 @@ def spread_edges(graphs: jraph.GraphsTuple, n_devices: int) -> Spread:
       >>> spread_edges(jraph_kit.from_coo([0], [1], n_node=2), 2).graphs.receivers
       array([1, 2], dtype=int32)
     """
-    _checked(n_devices)
+    check_count("n_devices", n_devices)
     host = to_host(graphs)
     n_edge, n_node = len(host.senders), int(host.n_node.sum())
     ids = np.full(-(-n_edge // n_devices) * n_devices, -1)
@@ -160,7 +155,7 @@ def spread_nodes(graphs: jraph.GraphsTuple, n_devices: int) -> Spread:
       >>> spread_nodes(jraph_kit.from_coo([0, 1], [1, 0], n_node=2), 2).graphs.receivers
       array([0, 0], dtype=int32)
     """
-    _checked(n_devices)
+    check_count("n_devices", n_devices)
     host = to_host(graphs)
     n_node = int(host.n_node.sum())
     own = -(-n_node // n_devices)
@@ -213,20 +208,7 @@ def edge_sharded(
       >>> jax.jit(net)((), spread_edges(graph, 1).graphs).nodes.tolist()
       [[1.0], [2.0]]
     """
-    each, all_ = PartitionSpec(axis), PartitionSpec()
-    lies = host_graphs(
-        nodes=all_,
-        edges=each,
-        senders=each,
-        receivers=each,
-        globals=all_,
-        n_node=all_,
-        n_edge=all_,
-    )
-    layout = EdgeLayout(axis_name=axis)
-    return _mapped(
-        lambda params, graph: function(params, graph, layout), mesh, (all_, lies), lies
-    )
+    return _sharded(function, mesh, EdgeLayout(axis_name=axis))
 
 
 def node_sharded(
@@ -259,9 +241,16 @@ def node_sharded(
       >>> jax.jit(net)((), spread_nodes(graph, 1).graphs).nodes.tolist()
       [[1.0], [2.0]]
     """
-    each, all_ = PartitionSpec(axis), PartitionSpec()
+    layout = EdgeLayout(axis_name=axis, nodes_are_sharded=True)
+    return _sharded(function, mesh, layout)
+
+
+def _sharded(
+    function: _Function, mesh: Mesh, layout: EdgeLayout
+) -> Callable[[Any, jraph.GraphsTuple], jraph.GraphsTuple]:
+    each, all_ = PartitionSpec(layout.axis_name), PartitionSpec()
     lies = host_graphs(
-        nodes=each,
+        nodes=each if layout.nodes_are_sharded else all_,
         edges=each,
         senders=each,
         receivers=each,
@@ -269,7 +258,6 @@ def node_sharded(
         n_node=all_,
         n_edge=all_,
     )
-    layout = EdgeLayout(axis_name=axis, nodes_are_sharded=True)
     return _mapped(
         lambda params, graph: function(params, graph, layout), mesh, (all_, lies), lies
     )

@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import jraph
 
-from jraph_kit._errors import GraphsError
+from jraph_kit._checks import check_count
 from jraph_kit._graph_network import Network
 from jraph_kit._layout import (
     Aggregate,
@@ -60,8 +60,7 @@ def MPNN(  # noqa: N802 (as jraph's networks)
       Gilmer et al., Neural message passing for quantum chemistry, 2017, equations 1 to
       3, https://arxiv.org/abs/1704.01212
     """
-    if steps < 0:
-        raise GraphsError(f"steps is {steps}; wanted 0 or more")
+    check_count("steps", steps, least=0)
 
     def apply(graph: jraph.GraphsTuple) -> jraph.GraphsTuple:
         n = count_nodes(graph)

@@ -9,6 +9,7 @@ import numpy as np
 
 from jraph_kit._batch import Batch
 from jraph_kit._buckets import Buckets, Shape
+from jraph_kit._checks import check_count
 from jraph_kit._errors import GraphsError, OversizeError
 from jraph_kit._gather import Gatherer
 
@@ -32,7 +33,7 @@ class Waste(NamedTuple):
     total: float
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Batches(Sequence[Batch]):
     """The batches of one epoch, made when they are asked for.
 
@@ -169,15 +170,16 @@ def batches(
     """
     if oversize not in ("error", "own"):
         raise GraphsError(f"oversize is {oversize!r}; wanted 'error' or 'own'")
-    if n_devices is not None and n_devices < 1:
-        raise GraphsError(f"n_devices is {n_devices}; wanted 1 or more, or None")
+    if n_devices is not None:
+        check_count("n_devices", n_devices)
+    if seed is not None:
+        check_count("seed", seed, least=0)
+    check_count("epoch", epoch, least=0)
     if not isinstance(graphs, jraph.GraphsTuple):
         raise GraphsError(
             f"batches got a {type(graphs).__name__}; wanted a GraphsTuple, as "
             "from_columns makes it"
         )
-    if seed is not None and not isinstance(seed, int | np.integer):
-        raise GraphsError(f"seed is {seed!r}; wanted an integer or None")
     gatherer = Gatherer(graphs)
     n_node = gatherer.graphs.n_node.astype(np.int64)
     n_edge = gatherer.graphs.n_edge.astype(np.int64)

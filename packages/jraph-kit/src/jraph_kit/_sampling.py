@@ -1,6 +1,8 @@
 """Neighbourhoods sampled from a large graph, as padded graphs of one shape."""
 
 import dataclasses
+import itertools
+import operator
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -8,7 +10,7 @@ import jax
 import numpy as np
 
 from jraph_kit._batch import Batch
-from jraph_kit._checks import starts_of
+from jraph_kit._checks import as_indices, check_count, starts_of
 from jraph_kit._csr_store import CSRStore
 from jraph_kit._draws import draw_uniform, draw_weighted
 from jraph_kit._errors import GraphsError
@@ -33,7 +35,7 @@ class Sample(NamedTuple):
     edge_ids: Any
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class NeighbourSampler:
     """Samples the neighbours of nodes, and theirs, a number of each.
 
@@ -79,12 +81,13 @@ class NeighbourSampler:
 
     def __post_init__(self) -> None:
         """Checks the numbers."""
-        object.__setattr__(self, "fanouts", tuple(map(int, self.fanouts)))
-        if self.batch_size < 1 or any(fanout < 1 for fanout in self.fanouts):
-            raise GraphsError(
-                f"batch_size is {self.batch_size} and fanouts are {self.fanouts}; "
-                "wanted 1 or more"
-            )
+        fanouts = [
+            check_count(f"fanouts[{hop}]", fanout)
+            for hop, fanout in enumerate(self.fanouts)
+        ]
+        object.__setattr__(self, "fanouts", tuple(fanouts))
+        check_count("batch_size", self.batch_size)
+        check_count("seed", self.seed, least=0)
         if self.weighted and self.store.weights is None:
             raise GraphsError(
                 "weighted sampling, and the store has no weights; give "
@@ -98,17 +101,21 @@ class NeighbourSampler:
                 )
 
     @property
+    def _hops(self) -> list[int]:
+        """The most new nodes of each hop; Python's integers, as products grow."""
+        sizes = [self.batch_size, *self.fanouts]
+        return list(itertools.accumulate(map(int, sizes), operator.mul))
+
+    @property
     def n_node(self) -> int:
         """Nodes of every sample, padding included."""
-        hops = np.cumprod([self.batch_size, *self.fanouts])
-        return int(min(hops.sum(), self.store.n_node) + 1)
+        return min(sum(self._hops), self.store.n_node) + 1
 
     @property
     def n_edge(self) -> int:
         """Edges of every sample, padding included."""
-        hops = np.cumprod([self.batch_size, *self.fanouts])
         widest = max(self.fanouts, default=0) * self.store.n_node
-        return int(min(hops[1:].sum(), widest, len(self.store.senders)))
+        return min(sum(self._hops[1:]), widest, len(self.store.senders))
 
     def steps(self, nodes: Any) -> int:
         """How many samples an epoch over these nodes has."""
@@ -125,7 +132,13 @@ class NeighbourSampler:
         Yields:
           `steps(nodes)` samples, less those before `start`; the last may have fewer
           seeds.
+
+        Raises:
+          GraphsError: if a node comes twice or is out of range; with the first sample.
         """
+        check_count("epoch", epoch, least=0)
+        check_count("start", start, least=0)
+        nodes = self._numbers(nodes)
         order = np.random.default_rng([0, epoch, self.seed]).permutation(nodes)
         for step in range(start, self.steps(order)):
             seeds = order[step * self.batch_size : (step + 1) * self.batch_size]
@@ -145,7 +158,14 @@ class NeighbourSampler:
         Raises:
           GraphsError: if there are too many seeds, one twice, or one out of range.
         """
-        nodes = self._checked(np.asarray(seeds).astype(np.int64))
+        check_count("epoch", epoch, least=0)
+        check_count("step", step, least=0)
+        nodes = self._numbers(seeds)
+        if len(nodes) > self.batch_size:
+            raise GraphsError(
+                f"there are {len(nodes)} seeds; wanted up to {self.batch_size}, the "
+                "batch size"
+            )
         n_seed, front = len(nodes), np.arange(len(nodes))
         rng = np.random.default_rng([1, step, epoch, self.seed])
         edges: list[np.ndarray] = []
@@ -163,22 +183,23 @@ class NeighbourSampler:
         out = by_id[np.searchsorted(nodes, self.store.senders[drawn], sorter=by_id)]
         return self._padded(nodes, n_seed, drawn, out, into)
 
-    def _checked(self, seeds: np.ndarray) -> np.ndarray:
-        n = self.store.n_node
-        if seeds.ndim != 1 or len(seeds) > self.batch_size:
+    def _numbers(self, seeds: Any) -> np.ndarray:
+        """Seeds as int64 [n]: nodes of the store, each once."""
+        found, n = as_indices(seeds), self.store.n_node
+        if found.ndim != 1 or found.dtype.kind not in "iu":
             raise GraphsError(
-                f"seeds have shape {list(seeds.shape)}; wanted up to {self.batch_size} "
-                "nodes, the batch size"
+                f"seeds are {found.dtype}{list(found.shape)}; wanted the numbers of "
+                "nodes, of a mask np.flatnonzero(mask)"
             )
-        wrong = (seeds < 0) | (seeds >= n)
+        wrong = (found < 0) | (found >= n)
         if wrong.any():
             raise GraphsError(
-                f"seed {seeds[np.argmax(wrong)]} is no node; the store has {n}"
+                f"seed {found[np.argmax(wrong)]} is no node; the store has {n}"
             )
-        if len(np.unique(seeds)) != len(seeds):
-            values, counts = np.unique(seeds, return_counts=True)
+        values, counts = np.unique(found, return_counts=True)
+        if len(values) != len(found):
             raise GraphsError(f"seed {values[counts > 1][0]} comes more than once")
-        return seeds
+        return found.astype(np.int64)
 
     def _draw(
         self, rng: np.random.Generator, nodes: np.ndarray, fanout: int
