@@ -87,6 +87,25 @@ def test_other_axes_are_averaged_and_narrow_floats_summed_in_float32():
     assert parts.tolist() == [1, 0]
 
 
+@each
+def test_one_loss_a_row_is_wanted(kind, case):
+    batch, losses, _, _ = case
+    for wrong in (1.0, losses[kind][:1], losses[kind][:-1]):
+        with pytest.raises(jk.GraphsError, match="wanted one loss a row, not yet"):
+            LOSSES[kind](wrong, batch)
+        if kind != "graphs" and np.ndim(wrong):
+            with pytest.raises(jk.GraphsError, match="wanted one id for each row"):
+                LOSSES[kind](wrong, batch, per_graph=True)
+
+
+def test_no_rows_have_no_loss():
+    none = jk.from_coo([], [], n_node=0, nodes=np.zeros((0, 1)))
+    for loss in (jk.node_loss, jk.edge_loss):
+        for per_graph in (False, True):
+            assert float(loss(np.zeros((0, 2)), none, per_graph=per_graph)) == 0
+    assert jk.partition_means(np.zeros((0, 2)), np.zeros(0, int), 2).tolist() == [0, 0]
+
+
 def test_partition_means_are_numpys():
     rng = np.random.default_rng(1)
     values = rng.normal(size=40).astype("float32")

@@ -84,6 +84,22 @@ def test_ids_out_of_range_are_dropped(name):
 
 
 @each
+def test_one_id_for_each_row_is_wanted(name):
+    for ids in (IDS[:7], IDS[:1], np.zeros((8, 3), int)):
+        with pytest.raises(jk.GraphsError, match="wanted one id for each row"):
+            ALL[name](DATA, ids, 6)
+    with pytest.raises(jk.GraphsError, match=r"shape \[1, 3\] and segment_ids \[8\]"):
+        ALL[name](DATA[:1], IDS, 6)
+
+
+def test_negative_ids_stay_sorted():
+    """As told to XLA: none may be moved behind the others."""
+    ids = jnp.array([-1, 0, 1])
+    text = str(jax.make_jaxpr(lambda i: jk.segment_sum(jnp.ones(3), i, 2))(ids))
+    assert "select_n" not in text
+
+
+@each
 def test_gradients_are_those_of_finite_differences(name):
     weights = np.cos(np.arange(24.0)).reshape(8, 3)
     empty = {"empty": 0.0} if name in {"max", "min", "logsumexp"} else {}

@@ -13,8 +13,9 @@ import jraph
 from jax import lax
 
 from jraph_kit._batch import Batch, edge_mask, graph_mask, node_mask
+from jraph_kit._errors import GraphsError
 from jraph_kit._rows import graph_numbers
-from jraph_kit._segments import _accumulator, _Axis, _float, segment_sum
+from jraph_kit._segments import _accumulator, _Axis, _float, segment_mean, segment_sum
 
 
 def masked_mean(values: Any, mask: Any, *, axis_name: _Axis = None) -> jax.Array:
@@ -30,11 +31,19 @@ def masked_mean(values: Any, mask: Any, *, axis_name: _Axis = None) -> jax.Array
     Returns:
       A scalar, float32 or wider; 0 where no row is chosen.
 
+    Raises:
+      GraphsError: if there is not one loss a row; so do the other losses.
+
     Example:
       >>> masked_mean([1.0, jnp.nan, 3.0], [True, False, True])
       Array(2., dtype=float32)
     """
     values, mask = _float(values), jnp.asarray(mask)
+    if values.shape[: mask.ndim] != mask.shape:
+        raise GraphsError(
+            f"losses have shape {list(values.shape)}, and the mask "
+            f"{list(mask.shape)}; wanted one loss a row, not yet averaged"
+        )
     values = values.astype(_accumulator(values.dtype))
     beside = mask.reshape(mask.shape + (1,) * (values.ndim - mask.ndim))
     total = jnp.sum(jnp.where(beside, values, jnp.zeros((), values.dtype)))
@@ -68,14 +77,10 @@ def _mean(
     """Over rows, or with graph numbers over graphs that have some."""
     if numbers is None:
         return masked_mean(losses, mask, axis_name=axis_name)
-    losses = _float(losses)
-    wide = losses.astype(_accumulator(losses.dtype))
-    rows = wide.reshape(wide.shape[0], -1).mean(axis=1)
     n = graphs.n_node.shape[0]
-    kept = jnp.where(mask, rows, jnp.zeros((), rows.dtype))
-    total = segment_sum(kept, numbers, n, indices_are_sorted=True)
-    count = segment_sum(mask.astype(rows.dtype), numbers, n, indices_are_sorted=True)
-    return masked_mean(total / jnp.maximum(count, 1), count > 0, axis_name=axis_name)
+    means = partition_means(losses, numbers, n, mask=mask)
+    some = segment_sum(mask, numbers, n) > 0
+    return masked_mean(means, some, axis_name=axis_name)
 
 
 def node_loss(
@@ -203,11 +208,7 @@ def partition_means(
     """
     values, parts = _float(values), jnp.asarray(partition)
     wide = values.astype(_accumulator(values.dtype))
-    rows = wide.reshape(wide.shape[0], -1).mean(axis=1)
+    rows = wide.mean(axis=tuple(range(1, wide.ndim)))
     if mask is not None:
         parts = jnp.where(jnp.asarray(mask), parts, jnp.full((), -1, parts.dtype))
-    kept = jnp.where(parts >= 0, rows, jnp.zeros((), rows.dtype))
-    ones = (parts >= 0).astype(rows.dtype)
-    total = segment_sum(kept, parts, n_partitions, axis_name=axis_name)
-    count = segment_sum(ones, parts, n_partitions, axis_name=axis_name)
-    return total / jnp.maximum(count, 1)
+    return segment_mean(rows, parts, n_partitions, axis_name=axis_name)

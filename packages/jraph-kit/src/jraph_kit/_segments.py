@@ -23,6 +23,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.sharding import NamedSharding, PartitionSpec
 
+from jraph_kit._errors import GraphsError
 from jraph_kit._rows import explicit_sharding, on_any_mesh, take_rows
 
 _Axis = str | tuple[str, ...] | None
@@ -60,15 +61,19 @@ def _scatter(
 
     def reduce(data: jax.Array, ids: jax.Array) -> jax.Array:
         into = jnp.full((n, *data.shape[1:]), start, data.dtype)
-        # Negative ids would count from the end.
-        ids = jnp.where(ids < 0, n, ids)
         return getattr(into.at[ids], kind)(
             data,
             mode="drop",
             indices_are_sorted=indices_are_sorted,
             unique_indices=unique_indices,
+            wrap_negative_indices=False,
         )
 
+    if ids.ndim != 1 or data.shape[:1] != ids.shape:
+        raise GraphsError(
+            f"data has shape {list(data.shape)} and segment_ids {list(ids.shape)}; "
+            "wanted one id for each row"
+        )
     by_data, by_ids = explicit_sharding(data), explicit_sharding(ids)
     known = by_data or by_ids
     if known is None:
@@ -99,6 +104,9 @@ def segment_sum(
 
     Returns:
       [num_segments, ...] of data's dtype, int32 for narrower integers; 0 where empty.
+
+    Raises:
+      GraphsError: if there is not one id for each row; so do the others.
 
     Example:
       >>> import jax.numpy as jnp
