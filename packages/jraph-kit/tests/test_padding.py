@@ -33,6 +33,40 @@ def test_masks_of_unpadded_graphs_keep_the_last_graph(name, some_graphs):
     assert getattr(jk, name)(one, n_real=1).all()
 
 
+@each
+@pytest.mark.parametrize("edge", [(0, 1), (1, 0), (1, 1)])
+def test_a_last_graph_with_an_edge_that_padding_has_not_is_real(name, edge):
+    """Of graphs [1, 2]: padding's edges are loops of its first node."""
+    ends = [([0, 0, end], [1, 2]) for end in edge]
+    graphs = jk.from_columns(
+        nodes=(np.zeros((3, 1)), [1, 2]), senders=ends[0], receivers=ends[1]
+    )
+    mask = jax.jit(getattr(jk, name))
+    assert mask(graphs).all()
+    empty = jk.from_columns(senders=([], [0]), receivers=([], [0]), n_node=[0])
+    more = jk.batch([graphs, empty._replace(nodes=np.zeros((0, 1), "float32"))])
+    np.testing.assert_array_equal(mask(more), getattr(jk, name)(more, n_real=2))
+    padded = jk.pad(graphs, n_node=5, n_edge=6, n_graph=4)
+    np.testing.assert_array_equal(
+        mask(padded.graphs), getattr(jk, name)(padded.graphs, n_real=2)
+    )
+
+
+@each
+def test_what_could_be_padding_is_taken_for_it(name):
+    """A last graph without edges but loops of its first node, or without any."""
+    for loops in ([], [0]):
+        ends = [0, *loops], [1, len(loops)]
+        graphs = jk.from_columns(
+            nodes=(np.zeros((3, 1)), [1, 2]), senders=ends, receivers=ends
+        )
+        np.testing.assert_array_equal(
+            getattr(jk, name)(graphs), getattr(jk, name)(graphs, n_real=1)
+        )
+    sets = graphs._replace(senders=None, receivers=None)
+    assert jk.get_graph_padding_mask(sets).tolist() == [True, False]
+
+
 def test_zero_out_padding_sets_nan_to_zero(some_graphs):
     graphs = some_graphs(4)
     n = sizes(graphs)

@@ -1,8 +1,11 @@
 """jraph's masks and `zero_out_padding`, right also for batches without padding.
 
 Each takes jraph's arguments and one more, `n_real`: the number of real graphs, which a
-`Batch` holds. Without it the graphs must have been padded (`jraph.pad_with_graphs`, or
-`pad` to more than the exact size), and the padding is told by its shape as in jraph.
+`Batch` holds. Without it the padding is told as in jraph: it is the last graph that has
+nodes. Unlike in jraph that graph is real if it has an edge that padding cannot have, as
+those of padding all go from its first node to itself. What is left to guess is a batch
+without padding whose last graph has no edges, or such loops alone: it is taken for
+padding, and wants `n_real`.
 """
 
 import functools
@@ -17,12 +20,19 @@ from jraph_kit._batch import edge_mask, graph_mask, node_mask
 
 
 def _real(graphs: jraph.GraphsTuple, n_real: Any) -> Any:
-    """The number of real graphs: what is before the last graph that has nodes."""
+    """The number of real graphs: those before the padding, which its shape tells."""
     if n_real is not None:
         return n_real
     n_node = jnp.asarray(graphs.n_node)
     numbers = jnp.arange(n_node.shape[0], dtype=jnp.int32)
-    return jnp.max(jnp.where(n_node > 0, numbers, 0), initial=0)
+    last = jnp.max(jnp.where(n_node > 0, numbers, 0), initial=0)
+    if graphs.senders is None or graphs.receivers is None:
+        return last
+    senders, receivers = jnp.asarray(graphs.senders), jnp.asarray(graphs.receivers)
+    first = jnp.sum(jnp.where(numbers < last, n_node, 0)).astype(senders.dtype)
+    loop = (senders == first) & (receivers == first)
+    real = jnp.any(~loop & ~edge_mask(graphs, last))
+    return last + real.astype(jnp.int32)
 
 
 def get_graph_padding_mask(
@@ -32,7 +42,7 @@ def get_graph_padding_mask(
 
     Args:
       padded_graph: the batch.
-      n_real: int [], how many graphs are real; None if the batch is surely padded.
+      n_real: int [], how many graphs are real; None to tell by the last graph.
 
     Returns:
       bool [n_graph].
@@ -53,7 +63,7 @@ def get_node_padding_mask(
 
     Args:
       padded_graph: the batch, with node features.
-      n_real: int [], how many graphs are real; None if the batch is surely padded.
+      n_real: int [], how many graphs are real; None to tell by the last graph.
 
     Returns:
       bool [n_node].
@@ -77,7 +87,7 @@ def get_edge_padding_mask(
 
     Args:
       padded_graph: the batch.
-      n_real: int [], how many graphs are real; None if the batch is surely padded.
+      n_real: int [], how many graphs are real; None to tell by the last graph.
 
     Returns:
       bool [n_edge].
@@ -101,7 +111,7 @@ def zero_out_padding(
 
     Args:
       graph: the batch; fields that are None stay so.
-      n_real: int [], how many graphs are real; None if the batch is surely padded.
+      n_real: int [], how many graphs are real; None to tell by the last graph.
 
     Returns:
       The batch with real values as they were.
