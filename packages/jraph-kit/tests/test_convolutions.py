@@ -1,5 +1,6 @@
 """Against sums over a dense adjacency, written with loops."""
 
+import jax
 import numpy as np
 import pytest
 
@@ -41,6 +42,23 @@ def test_self_edges_with_another_aggregate(case):
         jk.GraphConvolution(
             lambda x: x, jk.segment_max, add_self_edges=True, layout=layout
         )
+
+
+@pytest.mark.devices(4)
+def test_self_edges_of_sharded_edges(case, devices):
+    graph, _, _ = case
+    graph = jk.pad(graph, n_node=8, n_edge=20, n_graph=2).graphs
+    net = jk.GraphConvolution(lambda x: x, jk.segment_mean, add_self_edges=True)
+    kind = (jax.sharding.AxisType.Explicit,)
+    mesh = jax.make_mesh((4,), ("data",), axis_types=kind, devices=devices)
+    with jax.set_mesh(mesh):
+        rows = jax.sharding.NamedSharding(mesh, jax.P("data"))
+        lies = jax.device_put(
+            {k: getattr(graph, k) for k in ("nodes", "senders", "receivers")}, rows
+        )
+        found = jax.jit(net)(graph._replace(**lies)).nodes
+        assert found.sharding.is_equivalent_to(rows, 2)
+    np.testing.assert_allclose(found, net(graph).nodes, rtol=1e-5)
 
 
 def test_gin_is_a_weighted_sum(case):

@@ -19,6 +19,7 @@ from jraph_kit._layout import (
     to_receivers,
     to_senders,
 )
+from jraph_kit._rows import everywhere
 from jraph_kit._segments import segment_mean, segment_sum
 
 _ANY = EdgeLayout()
@@ -74,9 +75,10 @@ def GraphConvolution(  # noqa: N802 (jraph's name)
         wired, lies = graph, layout
         senders, receivers = edge_ends(graph)
         if add_self_edges and not summed:
+            # On every device: the longer arrays may not divide among them.
             loops = jnp.arange(n, dtype=senders.dtype)
-            senders = jnp.concatenate([senders, loops])
-            receivers = jnp.concatenate([receivers, loops])
+            senders = jnp.concatenate([everywhere(senders), loops])
+            receivers = jnp.concatenate([everywhere(receivers), loops])
             wired = graph._replace(senders=senders, receivers=receivers)
             lies = EdgeLayout()
         alone = 1.0 if add_self_edges and summed else 0.0

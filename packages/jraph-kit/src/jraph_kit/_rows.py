@@ -49,6 +49,14 @@ def on_any_mesh(
     return wrap(*args)
 
 
+def everywhere(x: jax.Array) -> jax.Array:
+    """Moves to every device what its type says is spread."""
+    known = explicit_sharding(x)
+    if known is None:
+        return x
+    return jax.sharding.reshard(x, NamedSharding(known.mesh, PartitionSpec()))
+
+
 def take_rows(x: Any, indices: Any, *, like: jax.Array | None = None) -> jax.Array:
     """x[indices], sharded as the indices are.
 
