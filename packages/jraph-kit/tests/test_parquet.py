@@ -92,6 +92,10 @@ def test_what_is_no_parquet_file_is_not_read(tmp_path):
     path.write_text("words")
     with pytest.raises(jk.GraphsError, match=r"cannot read .*words\.parquet"):
         read_structure([path])
+    whole = tmp_path / "whole.parquet"
+    pq.write_table(pa.table({"senders": [[0]], "receivers": [[0]]}), whole)
+    with pytest.raises(jk.GraphsError, match=r"cannot read .*words\.parquet"):
+        read_structure([whole, path])
 
 
 def test_no_graphs(written):

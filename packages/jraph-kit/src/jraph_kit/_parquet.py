@@ -41,8 +41,9 @@ def read_structure(
       ImportError: if pyarrow is not installed.
     """
     pa, pq = (require(f"pyarrow{part}", extra="parquet") for part in ("", ".parquet"))
+    path = paths[0]
     try:
-        schema = pq.read_schema(paths[0])
+        schema = pq.read_schema(path)
         nodes = nodes or next((n for n in _COUNTS + _NODES if n in schema.names), None)
         index = "edge_index" in schema.names and senders not in schema.names
         ends = ["edge_index"] if index else [senders, receivers]
@@ -50,13 +51,15 @@ def read_structure(
         missing = [name for name in wanted if name not in schema.names]
         if missing:
             raise GraphsError(
-                f"{paths[0]} has no column {missing[0]!r}; it has {schema.names}; name "
+                f"{path} has no column {missing[0]!r}; it has {schema.names}; name "
                 "them with --senders, --receivers and --nodes"
             )
-        parts = [pq.read_table(path, columns=wanted) for path in paths]
+        parts = []
+        for path in paths:
+            parts.append(pq.read_table(path, columns=wanted))
         table = pa.concat_tables(parts).combine_chunks()
     except (OSError, pa.ArrowException) as error:
-        raise GraphsError(f"cannot read {paths[0]}: {error}") from error
+        raise GraphsError(f"cannot read {path}: {error}") from error
     columns = {name: _one(pa, name, table[name]) for name in wanted}
     pairs = _pair_of_lists(pa, columns["edge_index"]) if index else None
     if pairs is None:
