@@ -28,7 +28,7 @@ def test_no_choice_of_shapes_is_better(seed):
     rng = np.random.default_rng(seed)
     drawn = np.sort(rng.integers(1, 50, (8, 3)), axis=0)
     drawn[:, 1] = rng.integers(0, 90, 8)  # edges do not ascend with nodes
-    costs, choices = _fit(drawn, drawn[:1], 5, 1)
+    costs, choices = _fit(drawn, 5, 1)
     for k in range(1, 6):
         ways = (
             (*inner, 8)
@@ -49,10 +49,11 @@ def test_more_shapes_waste_less_and_the_fewest_that_do_are_taken(batch_size):
     found = [b.expected_waste for b in wastes]
     assert found == sorted(found, reverse=True)
     assert [len(b.shapes) for b in wastes] == list(range(1, 9))
-    limit = (found[2] + found[3]) / 2
-    fewest = jk.Buckets.fit(sizes, batch_size=batch_size, waste=limit)
-    assert len(fewest.shapes) == 4
-    assert fewest.expected_waste <= limit
+    for k in range(1, 8):
+        limit = (found[k - 1] + found[k]) / 2
+        fewest = jk.Buckets.fit(sizes, batch_size=batch_size, waste=limit)
+        assert len(fewest.shapes) == k + 1
+        assert fewest.expected_waste <= limit
 
 
 @pytest.mark.parametrize("shuffled", [True, False])

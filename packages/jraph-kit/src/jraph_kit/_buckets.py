@@ -119,7 +119,6 @@ class Buckets:
         if not len(n_node):
             raise GraphsError("there are no graphs to fit buckets to")
         drawn = _draw(n_node, n_edge, batch_size, shuffled=shuffled)
-        single = np.array([[n_node.max(), n_edge.max(), 1]])
         nodes, edges = (np.argsort(np.argsort(column)) for column in drawn.T[:2])
         keys = (
             drawn[:, 0],
@@ -127,7 +126,7 @@ class Buckets:
             drawn[:, 0] + drawn[:, 1],
             np.maximum(nodes, edges),
         )
-        fits = (_fit(drawn[np.argsort(k)], single, max_shapes, multiple) for k in keys)
+        fits = (_fit(drawn[np.argsort(k)], max_shapes, multiple) for k in keys)
         real = int(drawn[:, :2].sum())
         best: tuple[int, float, list[Shape]] | None = None
         for costs, choices in fits:
@@ -173,7 +172,10 @@ def _sizes(sizes: Any) -> tuple[np.ndarray, np.ndarray]:
 def _draw(
     n_node: np.ndarray, n_edge: np.ndarray, batch_size: int, *, shuffled: bool
 ) -> np.ndarray:
-    """Sizes of batches as epochs make them: [draws, (nodes, edges, graphs)]."""
+    """Sizes of batches as epochs make them: [draws, (nodes, edges, graphs)].
+
+    Whole epochs, so every graph is in a batch, and the largest size holds each.
+    """
     n = len(n_node)
     starts = np.arange(0, n, batch_size)
     counts = np.diff(starts, append=n)
@@ -190,7 +192,7 @@ def _draw(
 
 
 def _fit(
-    drawn: np.ndarray, single: np.ndarray, max_shapes: int, multiple: int
+    drawn: np.ndarray, max_shapes: int, multiple: int
 ) -> tuple[list[int], list[list[Shape]]]:
     """The least cost with 1, 2, ... shapes, and those shapes, for sizes in this order.
 
@@ -201,15 +203,12 @@ def _fit(
         np.linspace(0, len(drawn), min(_LEVELS, len(drawn)) + 1).astype(int)
     )
     most = np.maximum.accumulate(drawn, axis=0)[ends[1:] - 1]
-    # The largest graph comes last: it may come, and is expected to come never.
-    most = np.concatenate([most, np.maximum(most[-1:], single)])
-    count = np.append(ends, ends[-1])
     shapes = most + np.array([1, 0, 1])
     shapes[:, :2] = -(-shapes[:, :2] // multiple) * multiple
     size = shapes[:, 0] + shapes[:, 1]
     n = len(shapes)
     # pay[i, j]: levels i + 1 to j are padded to level j.
-    pay = (count[1:][None, :] - count[:-1][:, None]) * size[None, :]
+    pay = (ends[1:][None, :] - ends[:-1][:, None]) * size[None, :]
     never = np.iinfo(np.int64).max // 4
     pay = np.where(np.arange(n)[:, None] <= np.arange(n)[None, :], pay, never)
     best = pay[0]

@@ -223,17 +223,14 @@ def _pack(
 ) -> np.ndarray:
     """Where each batch starts among the graphs, and the end of the last."""
     nodes, edges = (np.append(0, c.cumsum()) for c in (n_node, n_edge))
-    alone = np.append(np.flatnonzero(over), len(n_node))
     most = min(batch_size, largest.n_graph - 1)
     starts = [0]
     while starts[-1] < len(n_node):
         start = starts[-1]
-        if over[start]:
+        if over[start]:  # fits behind no other graph either, so it is alone
             starts.append(start + 1)
             continue
         fit_nodes = np.searchsorted(nodes, nodes[start] + largest.n_node - 1, "right")
         fit_edges = np.searchsorted(edges, edges[start] + largest.n_edge, "right")
-        next_alone = alone[np.searchsorted(alone, start)]
-        stop = min(start + most, fit_nodes - 1, fit_edges - 1, next_alone)
-        starts.append(stop)
+        starts.append(min(start + most, fit_nodes - 1, fit_edges - 1))
     return np.array(starts)
