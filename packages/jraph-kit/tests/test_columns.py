@@ -74,6 +74,10 @@ def test_features_are_narrowed_only_where_nothing_is_lost():
     assert graphs.nodes["id"].dtype == np.int32
 
 
+def test_infinities_are_values():
+    assert two(globals=np.array([np.inf, 0.0])).globals.tolist() == [np.inf, 0]
+
+
 def test_features_of_32_bits_are_not_copied():
     values = np.zeros((3, 2), "float32")
     assert two(nodes=(values, [2, 1])).nodes is values

@@ -38,6 +38,20 @@ def test_a_mapped_store_is_saved_where_it_lies(store, tmp_path, assert_same):
     assert_same(found, store)
 
 
+def test_half_a_store_is_none(store, tmp_path, monkeypatch):
+    store.save(tmp_path)
+
+    def full(path, array):
+        del array
+        raise OSError(f"no space for {path}")
+
+    monkeypatch.setattr(np, "save", full)
+    with pytest.raises(OSError, match="no space"):
+        store.save(tmp_path)
+    with pytest.raises(jk.GraphsError, match="holds no graph store"):
+        jk.CSRStore.open(tmp_path)
+
+
 def test_a_store_without_edges(tmp_path, assert_same):
     store = jk.CSRStore.from_edges([], [], n_node=3)
     store.save(tmp_path)

@@ -69,6 +69,23 @@ def test_values_and_gradients_are_those_of_one_device(name, way, devices):
     assert_trees_close(found, on_one_device(name), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.devices(4)
+@pytest.mark.parametrize("way", WAYS)
+def test_graphs_are_moved_to_where_an_explicit_mesh_wants_them(way, devices):
+    kind = (jax.sharding.AxisType.Explicit,)
+    mesh = jax.make_mesh((4,), ("data",), axis_types=kind, devices=devices)
+    sharded, divide = WAYS[way]
+    net = sharded(lambda params, g, layout: NETS["GIN"](layout)(params, g), mesh)
+
+    def value(params, graphs):
+        return jnp.sum(jnp.sin(net(params, graphs).nodes))  # of rows added, 0
+
+    with jax.set_mesh(mesh):
+        graphs = jax.device_put(divide(GRAPHS, 4).graphs, NamedSharding(mesh, P()))
+        found = quick_jit(jax.grad(value))(PARAMS, graphs)
+    assert_trees_close(found, on_one_device("GIN")[1], rtol=1e-5, atol=1e-5)
+
+
 def collectives(function, *args):
     text = jax.jit(function).lower(*args).compile().as_text()
     kinds = ["all-reduce", "all-gather", "reduce-scatter", "all-to-all"]

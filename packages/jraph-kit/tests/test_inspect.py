@@ -34,6 +34,16 @@ def test_the_screen_has_sizes_bars_buckets_and_padding(path, capsys):
     assert printed.shapes == wanted.shapes
 
 
+@pytest.mark.parametrize("sizes", [[0, 0, 5, 9, 1], [0, 0], [7]])
+def test_graphs_without_nodes_are_in_the_bars(sizes, tmp_path, capsys):
+    none = pa.array([[]] * len(sizes), pa.list_(pa.int32()))
+    columns = {"senders": none, "receivers": none, "n_node": sizes}
+    pq.write_table(pa.table(columns), tmp_path / "graphs.parquet")
+    assert main(["inspect", str(tmp_path / "graphs.parquet")]) == 0
+    lines = capsys.readouterr().out.split("\n\n")[1].splitlines()
+    assert sum(int(line.split()[-1]) for line in lines) == len(sizes)
+
+
 def test_a_picture_is_drawn(path, tmp_path, capsys):
     picture = tmp_path / "graph.png"
     assert main(["inspect", path, "--picture", str(picture), "--graph", "7"]) == 0
@@ -66,4 +76,4 @@ def test_no_graphs_are_said(tmp_path, capsys):
     columns = {"senders": empty, "receivers": empty, "nodes": empty}
     pq.write_table(pa.table(columns), tmp_path / "none.parquet")
     assert main(["inspect", str(tmp_path / "none.parquet")]) == 2
-    assert "--graph 0, and there are 0 graphs" in capsys.readouterr().err
+    assert "there are no graphs in /" in capsys.readouterr().err

@@ -22,12 +22,14 @@ def test_features_go_with_their_edge_in_both_directions():
     graph = nx.Graph()
     graph.add_node("x", z=[1.0, 2.0])
     graph.add_node("y", z=[3.0, 4.0])
+    graph.add_edge("x", "x", w=4.0)
     graph.add_edge("x", "y", w=5.0)
     graph.add_edge("y", "y", w=6.0)
     found = from_networkx(graph, nodes="z", edges=["w"])
     np.testing.assert_array_equal(found.nodes, [[1, 2], [3, 4]])
-    assert found.edges["w"].tolist() == [5.0, 5.0, 6.0]
+    assert found.edges["w"].tolist() == [4.0, 5.0, 5.0, 6.0]
     assert list(zip(found.senders, found.receivers, strict=True)) == [
+        (0, 0),
         (0, 1),
         (1, 0),
         (1, 1),

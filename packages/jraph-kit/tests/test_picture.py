@@ -13,12 +13,16 @@ def ink(path):
 
 def test_a_graph_is_drawn(tmp_path, some_graphs):
     graphs = some_graphs(5, most=12, seed=2)
-    number = int(np.argmax(graphs.n_node))
+    number = 1 + int(np.argmax(graphs.n_node[1:]))
+    assert graphs.n_edge[:number].sum() > 0
     path = tmp_path / "graph.png"
     jk.draw_graph(graphs, path, number=number, values=np.arange(graphs.n_node[number]))
     shape, share = ink(path)
     assert min(shape) > 500
     assert share > 0.01
+    alone = jk.unbatch(graphs)[number]
+    jk.draw_graph(alone, tmp_path / "one.png", values=np.arange(len(alone.nodes)))
+    assert (tmp_path / "one.png").read_bytes() == path.read_bytes()
     empty = jk.from_coo([], [], n_node=0)
     jk.draw_graph(empty, tmp_path / "none.png", title="none")
     assert ink(tmp_path / "none.png")[1] < share

@@ -55,6 +55,8 @@ def _inspect(found: argparse.Namespace) -> None:
         receivers=found.receivers,
     )
     n = len(graphs.n_node)
+    if not n:
+        raise GraphsError(f"there are no graphs in {', '.join(found.paths)}")
     if not 0 <= found.graph < n:
         raise GraphsError(f"--graph {found.graph}, and there are {n} graphs")
     buckets = Buckets.fit(
