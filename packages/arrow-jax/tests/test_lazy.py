@@ -1,3 +1,6 @@
+import copy
+import pickle
+
 import jax
 import pytest
 
@@ -38,3 +41,20 @@ def test_jax_takes_it_for_the_dict_of_its_columns():
     made = LazyBatch(["x", "y"], {"x": 1.0, "y": 2.0}.get)
     assert jax.jit(lambda b: b["x"] + b["y"])(made) == 3
     assert jax.tree.map(lambda leaf: -leaf, made) == {"x": -1, "y": -2}
+
+
+def test_a_copy_is_changed_alone():
+    for copied in (copy.copy, lambda made: made.copy()):
+        made, asked = batch()
+        other = copied(made)
+        other["x"] = 0
+        del other["y"]
+        assert (list(made), made.known, asked) == (["x", "y"], {}, [])
+        assert made["x"] == "xx"
+
+
+def test_it_travels_as_the_dict_of_its_columns():
+    made = LazyBatch(["x", "y"], lambda name: name * 2)
+    for travelled in (pickle.loads(pickle.dumps(made)), copy.deepcopy(made)):
+        assert type(travelled) is dict
+        assert travelled == {"x": "xx", "y": "yy"}

@@ -6,12 +6,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from arrow_jax._batches import check_batched
 from arrow_jax._chunks import Index
 from arrow_jax._column_verbs import ColumnVerbs
 from arrow_jax._encode import to_arrow
 from arrow_jax._errors import ArrowJaxError
+from arrow_jax._filter import kept_rows
 from arrow_jax._format import check_columns, make_format, summary
 from arrow_jax._give import give
+from arrow_jax._map import mapped
 from arrow_jax._plan import Plan
 from arrow_jax._planner import check_times, plan_columns
 from arrow_jax._rows import check_batch_size, compose, resolve
@@ -19,7 +22,6 @@ from arrow_jax._source import Source
 from arrow_jax._table import as_table, with_features
 from arrow_jax._together import Together, find_together
 from arrow_jax._unread import typed_columns
-from arrow_jax._verbs import check_batched, kept_rows, mapped
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -360,14 +362,15 @@ class Dataset(ColumnVerbs):
           function: takes a dict of columns in the dataset's format ("numpy" if none
             was set) and returns a dict of columns: arrays, lists, `Masked`, `Ragged`.
             A column is decoded, and its nulls are minded, when the function asks for
-            it; columns that it does not return stay as they are.
+            it; columns that it does not return, or returns as they were given, stay as
+            they are stored.
           batched: True; it is there for code written for `datasets`.
           batch_size: rows in a batch.
           features: what some of the new columns are.
 
         Returns:
-          A new dataset in memory, in the same format. Its dtypes are those that the
-          function returned.
+          A new dataset in memory, in the same format. What the function made or changed
+          has the dtype that it returned.
 
         Raises:
           ShapeError: if the function returns no dict of columns, another number of

@@ -13,7 +13,8 @@ import jax
 class LazyBatch(MutableMapping[str, Any]):
     """A dict of columns, each decoded at its first use.
 
-    It is a pytree too: jax takes it for the dict of all its columns.
+    It is a pytree too: jax takes it for the dict of all its columns. Pickling gives
+    that dict.
 
     Args:
       names: of the columns that there are.
@@ -69,6 +70,12 @@ class LazyBatch(MutableMapping[str, Any]):
         made = LazyBatch(self._names, self._decode)
         made.known.update(self.known)
         return made
+
+    __copy__ = copy
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Another process has not the dataset that columns are decoded from.
+        return dict, (dict(self),)
 
     def __repr__(self) -> str:
         shown = (f"{n!r}: {self.known.get(n, '...')!r}" for n in self._names)

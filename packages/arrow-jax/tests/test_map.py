@@ -1,5 +1,3 @@
-import contextlib
-
 import jax
 import numpy as np
 import pyarrow as pa
@@ -11,6 +9,7 @@ from arrow_jax import (
     ClassLabel,
     Dataset,
     Features,
+    Image,
     NullsError,
     Ragged,
     ShapeError,
@@ -18,33 +17,8 @@ from arrow_jax import (
 )
 
 
-def test_filter_by_an_expression_takes_null_as_no():
-    ds = Dataset.from_dict({"a": [3, None, 1, 2], "row": [0, 1, 2, 3]})
-    assert ds.filter(pc.field("a") > 1)["row"] == [0, 3]
-    assert ds.select([3, 2, 1, 0]).filter(pc.field("a") > 1)["row"] == [3, 0]
-
-
-def test_filter_by_a_function_of_a_batch():
-    ds = Dataset.from_dict({"row": [*range(7)]})
-    assert ds.filter(lambda b: b["row"] % 3 == 1, batch_size=2)["row"] == [1, 4]
-    assert len(ds.take(0).filter(lambda b: b["row"] > 0)) == 0
-
-
-def test_filter_gives_the_function_the_format_that_was_set():
-    ds = Dataset.from_dict({"a": [3, None]})
-    with pytest.raises(NullsError, match=r"column 'a', row 1.*nulls="):
-        ds.filter(lambda b: b["a"] > 1)
-    valid = ds.with_format("numpy", nulls="mask").filter(lambda b: b["a"].valid)
-    assert valid.with_format("jax")["a"].tolist() == [3]
-
-
-def test_filter_wants_one_boolean_a_row():
-    ds = Dataset.from_dict({"a": [*range(5)]})
-    wrong = r"rows 0 to 1: the function returned int64\[2\], wanted bool\[2\]"
-    with pytest.raises(ShapeError, match=wrong):
-        ds.filter(lambda b: b["a"], batch_size=2)
-    with pytest.raises(ShapeError, match=r"rows 4 to 4.*wanted bool\[1\]"):
-        ds.filter(lambda _: np.ones(2, bool), batch_size=2)
+def nulls_beside():
+    return Dataset.from_dict({"x": [1, 2, 3], "n": [1, None, 3]})
 
 
 def test_map_keeps_dtypes_and_the_other_columns():
@@ -143,10 +117,6 @@ def test_what_jax_narrowed_is_stored_as_wide_as_it_was():
     assert same.to_pydict() == table.to_pydict()
 
 
-def nulls_beside():
-    return Dataset.from_dict({"x": [1, 2, 3], "n": [1, None, 3]})
-
-
 def test_nulls_in_columns_that_a_function_leaves_alone_stop_nothing():
     for ds in (nulls_beside(), nulls_beside().with_format("jax")):
         got = ds.map(lambda batch: {"y": batch["x"] * 2}).with_format(None)
@@ -203,53 +173,6 @@ def test_what_a_column_becomes_outlives_the_map_of_a_part():
     assert isinstance(whole.take(1).map(lambda b: {"z": b["y"]}).spec["x"], Ragged)
 
 
-def test_a_filter_that_names_no_column_says_which_there_are():
-    with pytest.raises(ArrowJaxError, match=r"'zz'.*there are \['x', 'n'\]"):
-        nulls_beside().filter(pc.field("zz") > 1)
-    structs = Dataset.from_dict({"s": {"a": [1, 2]}})
-    assert structs.filter(pc.field("s", "a") > 1)["s"] == [{"a": 2}]
-    with pytest.raises(ArrowJaxError, match=r"'s.q'; there are \['s'\]"):
-        structs.filter(pc.field("s", "q") > 1)
-    with pytest.raises(ArrowJaxError, match=r"\(x == \"a\"\) can't be computed: "):
-        nulls_beside().filter(pc.field("x") == "a")
-    with pytest.raises(ArrowJaxError, match="is int64, wanted one that is true or"):
-        nulls_beside().filter(pc.field("x") + 1)
-    with pytest.raises(ArrowJaxError, match="filter got a str, wanted an Arrow expr"):
-        nulls_beside().filter("x > 1")
-
-
-@contextlib.contextmanager
-def default_pool(pool):
-    before = pa.default_memory_pool()
-    pa.set_memory_pool(pool)
-    yield
-    pa.set_memory_pool(before)
-
-
-def test_an_expression_copies_no_column_it_does_not_name():
-    lists = pa.array([[i] * 1000 for i in range(1000)])
-    ds = Dataset.from_arrow(pa.table({"x": range(1000), "lists": lists}))
-    for view in (ds, ds.shuffle(seed=0)):
-        pool = pa.proxy_memory_pool(pa.default_memory_pool())
-        with default_pool(pool):
-            kept = view.filter(pc.field("x") < 900)
-        assert pool.max_memory() < 100_000
-        assert sorted(kept["x"]) == [*range(900)]
-
-
-def test_rows_outside_a_view_are_not_asked():
-    ds = Dataset.from_dict({"x": [1, 2, 0]}).select([1, 0])
-    assert ds.filter(pc.scalar(4) / pc.field("x") > 2)["x"] == [1]
-
-
-def test_a_filter_may_name_columns_that_the_format_hides():
-    ds = nulls_beside().with_format("jax", columns=["x"])
-    assert ds.filter(pc.field("n") == 3)["x"].tolist() == [3]
-    assert len(ds.take(0).filter(pc.field("n") == 3)) == 0
-    with pytest.raises(ArrowJaxError, match="'zz'"):
-        ds.select([2, 0]).filter(pc.field("zz") == 3)
-
-
 def test_in_the_arrow_format_a_function_is_given_tables():
     def doubled(table):
         return table.set_column(0, "x", pc.multiply(table["x"], 2))
@@ -262,3 +185,135 @@ def test_in_the_arrow_format_a_function_is_given_tables():
         .filter(lambda table: np.asarray(table["x"]) > 1)
     )
     assert ds.with_format(None)["n"] == [None, 3]
+
+
+def of_many_kinds():
+    png = Dataset.from_dict({"im": np.eye(4, dtype=np.uint8)[None]}, {"im": Image()})
+    table = pa.table(
+        {
+            "x": [0.1, 0.2, 0.3],
+            "label": [0, 1, 0],
+            "when": pa.array([1, 2, 3], pa.timestamp("ms")),
+            "code": pa.array(["u", "v", "u"]).dictionary_encode(),
+            "large": pa.array(["a", "b", "c"], pa.large_string()),
+            "lists": [[1, 2], [3, 4], [5]],
+            "tensor": [[0.1], [0.2], [0.3]],
+            "im": pa.chunked_array(png.to_arrow()["im"].chunks * 3),
+        }
+    )
+    features = {"label": ClassLabel(["no", "yes"]), "im": Image()}
+    return Dataset.from_arrow(table, features)
+
+
+def set_in(batch):
+    for name in batch:
+        batch[name]
+    batch["y"] = getattr(batch["x"], "values", batch["x"]) * 2
+    return batch
+
+
+FORMS = [
+    {},
+    {"kind": "numpy"},
+    {"kind": "jax", "columns": ["x", "label", "code", "lists", "tensor", "im"]},
+    {"kind": "numpy", "nulls": "mask", "columns": ["x", "when", "lists", "im"]},
+]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "function",
+    [
+        set_in,
+        lambda batch: {**batch, "y": batch["x"]},
+        lambda batch: set_in(batch.copy()),
+        lambda batch: dict(set_in(batch)),
+    ],
+)
+def test_a_column_that_is_handed_on_stays_as_it_is_stored(function, form):
+    ds = of_many_kinds()
+    got = ds.with_format(**form).map(function, batch_size=2).with_format(None)
+    assert got.column_names == [*ds.column_names, "y"]
+    assert got.remove_columns("y").features == ds.features
+    assert got.to_arrow().drop_columns("y").equals(ds.to_arrow())
+    part = ds.take(2).with_format(**form).map(function)
+    assert isinstance(part.with_format(None).spec["lists"], Ragged)
+
+
+def test_so_does_one_of_a_table():
+    ds = of_many_kinds().with_format("arrow")
+    got = ds.map(lambda table: table.append_column("y", table["x"])).with_format(None)
+    assert got.remove_columns("y").features == ds.features
+    got = ds.map(lambda t: t.slice(0, 2).to_batches()[0], batch_size=2)
+    assert got.features == ds.features
+
+
+@pytest.mark.parametrize("kind", ["numpy", "jax"])
+def test_what_a_function_sets_in_its_batch_is_kept(kind):
+    ds = Dataset.from_dict({"x": [1, 2, 3]}).with_format(kind)
+    got = ds.map(set_in).with_format(None)
+    assert got[:] == {"x": [1, 2, 3], "y": [2, 4, 6]}
+
+    def replace(batch):
+        batch["x"] = batch["x"] * 2
+        return batch
+
+    assert ds.map(replace).with_format(None)["x"] == [2, 4, 6]
+
+
+@pytest.mark.parametrize("kind", ["numpy", "jax", "arrow"])
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_column_may_be_changed_in_some_batches_only(kind, whole):
+    def change(batch):
+        x = np.asarray(batch["x"])
+        if x[0] == 3:
+            made = {"x": batch["x"] * 2} if kind != "arrow" else pa.table({"x": x * 2})
+            return dict(batch) | made if whole and kind != "arrow" else made
+        return batch if whole or kind == "arrow" else {"x": batch["x"]}
+
+    table = pa.table({"x": [1, 2, 3, 4, 5]})
+    ds = Dataset.from_arrow(table).with_format(kind)
+    got = ds.map(change, batch_size=2).to_arrow()
+    assert got["x"].to_pylist() == [1, 2, 6, 8, 5]
+    assert got["x"].type == pa.int64()
+
+
+def test_in_place_changes_of_some_batches_are_kept_too():
+    def clip(batch):
+        np.minimum(batch["x"], 2, out=batch["x"])
+        return batch
+
+    ds = Dataset.from_dict({"x": [1, 2, 3, 4, 5]}).map(clip, batch_size=2)
+    assert ds["x"] == [1, 2, 2, 2, 2]
+
+
+def test_one_that_becomes_something_else_does_so_in_all_batches():
+    def change(batch):
+        if batch["when"][0] > 1:
+            batch["when"] = batch["when"] * 2
+        return batch
+
+    got = of_many_kinds().map(change, batch_size=1)
+    assert got["when"] == [1, 4, 6]  # the function was given integers
+
+    def halve(batch):
+        return {"label": batch["label"] / 2 if batch["label"][0] else batch["label"]}
+
+    left = r"rows 0 to 0: the function left column 'label' as int32, and made double"
+    with pytest.raises(ShapeError, match=left):
+        of_many_kinds().map(halve, batch_size=1)
+
+    def other(batch):
+        return {"z" if batch["label"][0] else "y": [1]}
+
+    with pytest.raises(ShapeError, match=r"1 to 1: .* columns \['z'\], and for the fi"):
+        of_many_kinds().map(other, batch_size=1)
+
+
+def test_a_feature_is_kept_also_for_what_is_handed_on():
+    ds = Dataset.from_dict({"x": [1, 2], "z": [0.5, 1]})
+    for kind in ("numpy", "jax"):
+        for function in (lambda b: b, lambda b: {"x": b["x"]}):
+            got = ds.with_format(kind).map(function, features={"x": Value("float32")})
+            assert got.to_arrow()["x"].type == pa.float32()
+            assert got.to_arrow()["z"].type == pa.float64()
