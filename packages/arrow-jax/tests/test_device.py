@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from arrow_jax import DeviceError, Masked
-from arrow_jax._device import device_name, find_device, mode, put
+from arrow_jax._device import device_name, find_device, mode, put, without_mesh
 
 
 def test_devices_go_by_either_name():
@@ -38,3 +38,14 @@ def test_the_mode_is_set_only_for_the_block():
         assert array.devices() == {jax.devices()[4]}
     assert not jax.config.jax_enable_x64
     assert jax.device_put(np.ones(1)).devices() == {jax.devices()[0]}
+
+
+def test_a_mesh_is_hidden_only_for_the_block():
+    mesh = jax.make_mesh((8,), ("data",))
+    same = jax.jit(lambda x: x)
+    with jax.set_mesh(mesh):
+        with without_mesh():
+            assert same(np.ones(2)).devices() == {jax.devices()[0]}
+        assert same(np.ones(2)).devices() == {*jax.devices()}
+    with without_mesh():
+        assert same(np.ones(2)).devices() == {jax.devices()[0]}

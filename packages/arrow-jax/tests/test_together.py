@@ -132,6 +132,17 @@ def test_a_reader_of_one_batch_waits_for_one(monkeypatch):
     assert seen == [2, 8]
 
 
+@pytest.mark.parametrize("device", [None, 3])
+def test_a_mesh_that_was_set_changes_nothing(device, monkeypatch):
+    monkeypatch.setattr(_together, "PAYS_AFTER", 0)
+    if device is not None:
+        device = str(jax.devices()[device])
+    columns = ["f0", "f1", "b", "v"]
+    ds = Dataset.from_arrow(table()).with_format("jax", columns=columns, device=device)
+    with jax.set_mesh(jax.make_mesh((8,), ("data",))):
+        check_same(next(ds.iter(8)), ds[:8])
+
+
 @pytest.mark.parametrize("pays_after", [0, 10**9])
 def test_wide_numbers_stay_so_with_x64(pays_after, monkeypatch):
     monkeypatch.setattr(_together, "PAYS_AFTER", pays_after)

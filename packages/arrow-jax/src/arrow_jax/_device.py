@@ -149,4 +149,18 @@ def mode(*, x64: bool, default_device: Any = None) -> AbstractContextManager[Any
     return stack
 
 
+def without_mesh() -> AbstractContextManager[Any]:
+    """Hides the mesh that `jax.set_mesh` set, for a block.
+
+    A compiled function runs on all devices of that mesh, which `jax.device_put` does
+    not mind: what either sends is to be in the same place.
+
+    Returns:
+      A context, to be entered at once.
+    """
+    if jax.sharding.get_abstract_mesh().empty:
+        return _AS_IT_IS
+    return jax.set_mesh(jax.sharding.Mesh(np.empty((), object), ()))
+
+
 _AS_IT_IS = contextlib.nullcontext()

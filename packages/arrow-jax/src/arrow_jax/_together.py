@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from arrow_jax._chunks import Index
-from arrow_jax._device import find_device, mode, put
+from arrow_jax._device import find_device, mode, put, without_mesh
 from arrow_jax._format import Format
 from arrow_jax._nodes import aligned
 from arrow_jax._number_plan import NumberPlan
@@ -109,7 +109,7 @@ class Together:
             return self._transferred(names, rows, n, device)
         found = self._transferred(self.great, rows, n, device)
         size = self.batch_size
-        with mode(x64=self.format.x64):
+        with mode(x64=self.format.x64), without_mesh():
             for bunch in self.packed:
                 for batch, buffer in zip(
                     found, self._pack(bunch, rows, n), strict=True
