@@ -1,3 +1,4 @@
+import jax
 import numpy as np
 import pytest
 
@@ -91,3 +92,15 @@ def test_forms_are_for_lists_of_numbers():
         ):
             Loader(ds, 1, ragged={"s": form})
     assert next(iter(Loader(ds, 2, ragged={"s": 3})))["s"]["a"].values.shape == (2, 3)
+
+
+@pytest.mark.devices(2)
+def test_rows_joined_end_to_end_are_not_shared_by_devices(devices):
+    mesh = jax.sharding.Mesh(devices, ("data",))
+    ds = Dataset.from_dict({"t": [[1], [2, 3]]})
+    cut = jax.sharding.NamedSharding(mesh, jax.P("data"))
+    with pytest.raises(ShapeError, match="'t': Flat joins the rows of a batch"):
+        Loader(ds, 2, ragged={"t": Flat(4)}, sharding=cut)
+    whole = jax.sharding.NamedSharding(mesh, jax.P())
+    (batch,) = Loader(ds, 2, ragged={"t": Flat(4)}, sharding=whole)
+    assert batch["t"].values.tolist() == [1, 2, 3, 0]

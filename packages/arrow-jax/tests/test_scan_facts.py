@@ -28,6 +28,7 @@ def test_what_types_and_footers_say(tmp_path):
         "t": pa.array([[1], [2, 3]]),
         "f": pa.array([[1, 2], [3, 4]], pa.list_(pa.int8(), 2)),
         "r": pa.array([[[1, 2]], []], pa.list_(pa.list_(pa.int8(), 2))),
+        "q": pa.array([[[1], [2, 3]]] * 2, pa.list_(pa.list_(pa.int8()), 2)),
         "s": pa.array([{"a": 1, "b": [1]}, {"a": None, "b": [2]}]),
     }
     assert scan_facts(scan_of(tmp_path, table)) == {
@@ -37,6 +38,8 @@ def test_what_types_and_footers_say(tmp_path):
         "f": Facts((2,), (False, False)),
         # An empty list counts as a null in a footer: there may be some.
         "r": Facts((None, 2), (True, True, True)),
+        # A fixed length around lists of any length is no axis.
+        "q": Facts((None, None), (False, False, False, False)),
         "s.a": Facts((), (True, False)),
         "s.b": Facts((None,), (False, False, False)),
     }

@@ -4,6 +4,7 @@ import tracemalloc
 import jax
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -228,3 +229,22 @@ def test_a_type_with_no_array_says_what_a_scan_takes(tmp_path):
     pq.write_table(table, tmp_path / "a.parquet")
     with pytest.raises(UnsupportedTypeError, match=r"scan_parquet\(\.\.\., features="):
         Loader(scan_parquet(tmp_path), 2)
+
+
+def test_rows_that_no_longer_pass_the_filter(tmp_path, monkeypatch):
+    monkeypatch.setattr("arrow_jax._scan._stamp", lambda _: None)
+    options = {"compression": "none", "use_dictionary": False}
+
+    def write(x):
+        pq.write_table(
+            pa.table({"x": x}),
+            tmp_path / "a.parquet",
+            write_statistics=False,
+            **options,
+        )
+
+    write([1, 2, 3, 4])
+    scan = scan_parquet(tmp_path, filters=pc.field("x") > 1)
+    write([1, 1, 3, 4])
+    with pytest.raises(ArrowJaxError, match="has changed since it was opened"):
+        list(Loader(scan, 2))

@@ -8,7 +8,7 @@ import pytest
 from arrow_jax import ArrowJaxError, Loader, Pack, Window, scan_parquet
 from arrow_jax._ledger import Ledger
 from arrow_jax._scan import Scan
-from arrow_jax._step import Draft, Layout
+from arrow_jax._step import Draft, Layout, Position
 
 
 @pytest.fixture
@@ -57,6 +57,18 @@ def test_the_next_window_is_read_while_this_one_is_used(scan, reads):
     ahead = [g for name, g in reads if name.startswith("arrow-jax_")]
     assert len(ahead) >= 3
     assert not threads()
+
+
+def test_no_more_is_read_ahead_than_what_is_used_stands_for(scan):
+    loader = Loader(scan, 10, shuffle=Window(4))
+    reader, at, wanted = loader._feed.open(Ledger(), 1), Position(), []
+    for _ in range(4):
+        draft, at = loader._order.step(at, 10)
+        reader.make(draft)
+        wanted.append(len(reader._coming))
+    # One that always may, and one for each quarter of the forty rows that is used.
+    assert wanted == [2, 3, 4, 4]
+    reader.close()
 
 
 def test_a_run_that_is_left_leaves_no_thread(scan):

@@ -42,9 +42,8 @@ def join_parts(parts: Sequence[Part], draft: Draft) -> dict[str, Any]:
 def _overlaid(leaves: Sequence[np.ndarray]) -> np.ndarray:
     out = aligned(leaves[0].shape, leaves[0].dtype)
     out[...] = leaves[0]
-    join = np.logical_or if out.dtype == bool else np.add
     for leaf in leaves[1:]:
-        join(out, leaf, out=out)
+        np.add(out, leaf, out=out)  # of booleans this is "or"
     return out
 
 
