@@ -94,20 +94,20 @@ def run() -> list[dict[str, Any]]:
         for name, net in NETS.items():
             rate, waste, traces = _rate(net, graphs, buckets, N)
             padded, full, _ = _rate(net, graphs, jk.Buckets((room,), BATCH), PADDED)
-            wanted = (name, sizes) == ("MPNN", "skewed")
             rows.append(
                 {
                     "task": f"epoch of {N:,} graphs of {sizes} sizes, {name}",
                     "figure": "graphs/s: buckets, padded to the largest; ratio",
                     "values": [round(rate), round(padded), round(rate / padded, 1)],
-                    "wanted": "5 times" if wanted else "",
-                    "ok": rate >= 5 * padded if wanted else None,
+                    "wanted": "5 times",
+                    "ok": rate >= 5 * padded,
                 }
             )
         rows.append(
             {
                 "task": f"epoch of {N:,} graphs of {sizes} sizes",
-                "figure": "compilations; padding; padding to the largest",
+                "figure": "compilations; padding of nodes and edges together; the same "
+                "padded to the largest",
                 "values": [traces, round(waste.total, 3), round(full.total, 3)],
                 "wanted": "8; 0.25",
                 "ok": traces <= 8 and waste.total < 0.25,
