@@ -12,6 +12,7 @@ from arrow_jax import (
     Features,
     Image,
     Loader,
+    Ragged,
 )
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (1200, 6, 5), np.uint8)
@@ -96,3 +97,23 @@ def test_sounds(tmp_path):
 
 def test_no_rows(ds, tmp_path):
     assert len(ds.select([]).materialize(tmp_path / "a.arrow")) == 0
+
+
+@pytest.mark.parametrize("changed", ["im", "y"])
+def test_the_file_of_other_rows_is_not_taken(changed, ds, tmp_path):
+    ds.materialize(tmp_path / "a.arrow")
+    columns = {"im": PIXELS, "y": np.arange(1200) % 2}
+    columns[changed] = columns[changed][::-1].copy()
+    other = Dataset.from_dict(columns, FEATURES)
+    with pytest.raises(ArrowJaxError, match="not the materialized form of these rows"):
+        other.materialize(tmp_path / "a.arrow")
+    again = Dataset.from_dict({"im": PIXELS, "y": np.arange(1200) % 2}, FEATURES)
+    assert len(again.materialize(tmp_path / "a.arrow")) == 1200
+
+
+def test_what_is_known_of_the_whole_holds_for_a_part(tmp_path):
+    columns = {"im": PIXELS[:3], "t": [[1, 2], [3, 4], [5]]}
+    ds = Dataset.from_dict(columns, Features({"im": Image()}))
+    for _ in range(2):  # written, then found
+        made = ds.take(2).materialize(tmp_path / "a.arrow")
+        assert isinstance(made.spec["t"], Ragged)

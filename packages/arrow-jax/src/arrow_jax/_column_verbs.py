@@ -57,7 +57,7 @@ class ColumnVerbs(RowVerbs):
         tensors in place of images and sounds, and costs what copying them costs; the
         file is many times as big as what was compressed. If the file is there already,
         it is used, provided that it was made of the same columns and as many rows of
-        the same files.
+        the same files, of which some are compared.
 
         Args:
           path: of the file, in Arrow's IPC stream layout; it appears when complete.

@@ -8,6 +8,7 @@ what jax's CPU backend asks for before it takes memory as it is.
 import json
 import os
 import tempfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,12 +20,14 @@ from arrow_jax._encode import to_arrow
 from arrow_jax._errors import ArrowJaxError
 from arrow_jax._features import Audio, Features, Image
 from arrow_jax._metadata import feature_of, write_features
+from arrow_jax._planner import known_of
 from arrow_jax._source import Source
 from arrow_jax._state import make_manifest
 
 _KEY = b"arrow_jax_materialized"
 _ALIGNED = 64
 _DECODED = 512  # rows decoded at once; a multiple of it keeps bitmaps aligned, too
+_SAMPLED = 64  # rows by which those of a file are known again
 _WRITTEN = 64 << 20  # bytes of a batch in the file, about
 
 
@@ -53,13 +56,29 @@ def materialized(ds: Any, path: Any) -> Source:
             f"{path} is not the materialized form of these rows: it was made of others,"
             " or is another file. Delete it, or name another one"
         )
-    return Source.of(table)
+    stored = [name for name in ds.column_names if not _is_decoded(ds.features[name])]
+    every = isinstance(ds.rows, range) and len(ds) == len(ds.source)
+    return Source.of(table, said=known_of(ds.source, stored, all_rows=every))
+
+
+def _is_decoded(feature: Any) -> bool:
+    return isinstance(feature, Image | Audio)
 
 
 def _fingerprint(ds: Any) -> bytes:
     manifest = make_manifest(ds.source, ds.column_names, ds.rows)
     features = {name: repr(ds.features[name]) for name in ds.column_names}
-    return json.dumps([manifest, features]).encode()
+    return json.dumps([manifest, features, _sample(ds)]).encode()
+
+
+def _sample(ds: Any) -> str:
+    """A checksum of some rows as they are stored: all would have to be read."""
+    rows = np.linspace(0, len(ds) - 1, min(len(ds), _SAMPLED)).astype(np.int64)
+    table = ds.with_format("arrow", columns=ds.column_names)[rows]
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema.remove_metadata()) as stream:
+        stream.write_table(table.replace_schema_metadata(None).combine_chunks())
+    return f"crc32 {zlib.crc32(sink.getvalue()):08x}"
 
 
 def _write(ds: Any, path: Path, print_: bytes) -> None:
@@ -118,7 +137,7 @@ def _decoded(ds: Any, rows: slice) -> pa.Table:
     table = ds.with_format("arrow", columns=ds.column_names)[rows]
     features = dict(ds.features)
     for at, name in enumerate(table.column_names):
-        if not isinstance(features[name], Image | Audio):
+        if not _is_decoded(features[name]):
             continue
         arrays = ds.with_format("numpy", columns=[name], nulls="mask")[rows][name]
         column = to_arrow({name: _plain(arrays)}).column(0)
