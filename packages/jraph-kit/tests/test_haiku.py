@@ -33,6 +33,84 @@ def transformed(name, **how):
     return hk.without_apply_rng(hk.transform(net))
 
 
+def linear(layer, x):
+    return x @ layer["w"] + layer["b"][None]
+
+
+def heads(layer, x):
+    return linear(layer, x).reshape(len(x), 2, 3)
+
+
+def scores(vector, x):
+    return jnp.sum(x * vector[None], -1, keepdims=True)
+
+
+def loops_of(add_self_edges):
+    def made(p):
+        return jk.GraphConvolution(
+            lambda x: linear(p["linear"], x), add_self_edges=add_self_edges
+        )
+
+    return made
+
+
+# What modules make of their parameters: options, and parameters -> network.
+BY_HAND = {
+    "GraphConvolution": ({}, loops_of(add_self_edges=True)),
+    "GraphConvolution, no loops": (
+        {"add_self_edges": False},
+        loops_of(add_self_edges=False),
+    ),
+    "GIN": (
+        {},
+        lambda p: jk.GIN(
+            lambda x: linear(p["linear_1"], jax.nn.relu(linear(p["linear_0"], x))),
+            epsilon=p["gin"]["epsilon"],
+        ),
+    ),
+    "GraphSAGE": (
+        {},
+        lambda p: jk.GraphSAGE(
+            lambda x, m: linear(p["own"], x) + m @ p["neighbours"]["w"],
+            normalize=True,
+        ),
+    ),
+    "GAT": (
+        {},
+        lambda p: jk.GAT(
+            lambda x: heads(p["query"], x),
+            lambda s, r, _: jax.nn.leaky_relu(
+                scores(p["gat"]["sender"], s) + scores(p["gat"]["receiver"], r), 0.2
+            ),
+        ),
+    ),
+    "GATv2": (
+        {},
+        lambda p: jk.GATv2(
+            lambda x: heads(p["sender"], x),
+            lambda x: heads(p["receiver"], x),
+            lambda x, _: scores(p["ga_tv2"]["score"], x),
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BY_HAND)
+def test_modules_are_the_functions_with_their_parameters(case):
+    how, by_hand = BY_HAND[case]
+    graphs = graphs_of(2)
+    net = transformed(case.partition(",")[0], **how)
+    rng = np.random.default_rng(0)
+    params = jax.tree.map(
+        lambda leaf: rng.normal(size=leaf.shape).astype(leaf.dtype),
+        jax.eval_shape(net.init, jax.random.key(0), graphs),
+    )
+    layers = {name.rpartition("/")[2]: leaves for name, leaves in params.items()}
+    found = features(net.apply(params, graphs))
+    wanted = features(by_hand(layers)(graphs))
+    assert_trees_close(found, wanted, rtol=1e-4, atol=1e-5)
+
+
 def test_the_table_has_every_module():
     assert set(MODULES) == set(graph_nets.__all__)
 
