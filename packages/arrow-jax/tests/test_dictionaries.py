@@ -1,7 +1,7 @@
 import pyarrow as pa
 import pytest
 
-from arrow_jax import Dataset
+from arrow_jax import Dataset, DatasetDict, concatenate
 
 
 def codes(*values):
@@ -33,3 +33,18 @@ def test_the_values_of_a_dictionary_are_known_at_any_depth(kind):
 def test_a_dictionary_column_of_no_rows_has_no_values():
     ds = Dataset.from_arrow(pa.table({"x": codes("a")[:0]}))
     assert ds.features["x"].values == ()
+
+
+@pytest.mark.parametrize("kind", nested("a"))
+def test_datasets_with_other_values_are_laid_together(kind):
+    parts = [nested("a", "b")[kind], nested("c", "b")[kind]]
+    first, second = (Dataset.from_arrow(pa.table({"x": part})) for part in parts)
+    splits = DatasetDict({"train": first, "test": second})
+    assert splits["train"].source is splits["test"].source
+    feature = splits["test"].features["x"]
+    values = (feature["f"] if kind == "struct" else feature.feature).values
+    assert values == ("a", "b", "c")
+    column = splits["test"].with_format("numpy")["x"]
+    codes = column["f"] if kind == "struct" else column
+    assert codes.reshape(-1).tolist() == [2, 1]
+    assert concatenate([first, second])["x"] == first["x"] + second["x"]

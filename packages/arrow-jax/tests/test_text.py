@@ -46,3 +46,26 @@ def test_a_csv_with_one_name_twice_says_so(tmp_path):
         ArrowJaxError, match=r"a.csv has 2 columns named 'a' in its first"
     ):
         read_csv(tmp_path / "a.csv")
+
+
+def test_no_field_of_a_list_of_objects_is_lost(tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text('[{"x": 1}, {"y": "b", "x": 2}, {}]')
+    assert read_json(path)[:] == {"x": [1, 2, None], "y": [None, "b", None]}
+
+
+@pytest.mark.parametrize("before", ["", " " * 100, "\ufeff", "\ufeff\n"])
+def test_what_stands_before_a_list_of_objects_does_not_matter(before, tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text(f'{before}[{{"x": 1}}]')
+    assert read_json(path)["x"] == [1]
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, f'[{{"x": {2**70}}}]'])
+def test_json_that_python_can_t_hold_names_the_file(text, tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text(text)
+    with pytest.raises(
+        ArrowJaxError, match=r"a\.json can't be read as JSON: it has li"
+    ):
+        read_json(path)

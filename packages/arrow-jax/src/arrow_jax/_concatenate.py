@@ -9,6 +9,7 @@ import numpy as np
 from arrow_jax._chunks import Index
 from arrow_jax._dataset import Dataset
 from arrow_jax._dataset_dict import kind_of, share
+from arrow_jax._dictionaries import without_values
 from arrow_jax._errors import ArrowJaxError, ShapeError
 from arrow_jax._format import PYTHON
 
@@ -63,7 +64,7 @@ def _check_alike(first: Dataset, other: Dataset, at: int) -> None:
         )
     for name in names[0]:
         types = [table.schema.field(name).type for table in tables]
-        features = [ds.source.features[name] for ds in (first, other)]
+        features = [without_values(ds.source.features[name]) for ds in (first, other)]
         if types[0] != types[1] or features[0] != features[1]:
             raise ShapeError(
                 f"concatenate: column {name!r} of dataset {at} is {features[1]} "

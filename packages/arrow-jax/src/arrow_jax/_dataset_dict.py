@@ -8,10 +8,10 @@ import pyarrow as pa
 
 from arrow_jax._chunks import Index
 from arrow_jax._dataset import Dataset
+from arrow_jax._dictionaries import without_values
 from arrow_jax._encode import to_arrow
 from arrow_jax._errors import ArrowJaxError
 from arrow_jax._facts import merge
-from arrow_jax._features import Dictionary
 from arrow_jax._source import Source
 from arrow_jax._unread import typed_columns
 
@@ -260,11 +260,8 @@ def kind_of(source: Source) -> tuple[str, str, Any]:
     Returns:
       Something to compare.
     """
-    features = {
-        # The values of dictionaries are made one with those of the other splits.
-        name: replace(f, values=()) if isinstance(f, Dictionary) else f
-        for name, f in source.features.items()
-    }
+    # The values of dictionaries are made one with those of the other splits.
+    features = without_values(source.features)
     schema = source.table.schema.remove_metadata()
     # Where paths start matters only to what has paths.
     has_paths = "Image(" in repr(features) or "Audio(" in repr(features)

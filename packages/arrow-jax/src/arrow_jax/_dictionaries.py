@@ -37,3 +37,26 @@ def with_values(feature: Any, array: pa.Array) -> Any:
         case Mapping() if pa.types.is_struct(array.type):
             return {k: with_values(v, array.field(k)) for k, v in feature.items()}
     return feature
+
+
+def without_values(feature: Any) -> Any:
+    """Drops the values of the dictionaries in a feature; see `with_values`.
+
+    Args:
+      feature: of a column.
+
+    Returns:
+      What columns with other values in their dictionaries have alike.
+
+    Example:
+      >>> without_values({"word": Dictionary(("a", "b"), "int8")})
+      {'word': Dictionary(values=(), dtype='int8')}
+    """
+    match feature:
+        case Dictionary():
+            return replace(feature, values=())
+        case List(inner):
+            return replace(feature, feature=without_values(inner))
+        case Mapping():
+            return {name: without_values(inner) for name, inner in feature.items()}
+    return feature

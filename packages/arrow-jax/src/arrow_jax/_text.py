@@ -1,6 +1,7 @@
 """Reading CSV and JSON, whose types are guessed from the values."""
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,8 @@ from arrow_jax._files import Kind, read_files
 from arrow_jax._format import check_columns
 from arrow_jax._paths import opened
 
+# Some programs put a mark before the text that says how it is encoded.
+_LIST = re.compile(rb"(?:\xef\xbb\xbf)?\s*\[")
 CSV = Kind("CSV", "read_csv", (".csv", ".tsv"), infers=True)
 JSON = Kind("JSON", "read_json", (".jsonl", ".json", ".ndjson"), infers=True)
 
@@ -100,16 +103,26 @@ def read_json(
     def read(path: str) -> tuple[pa.Table, dict[str, Facts]]:
         with opened(path) as file:
             data = pa.OSFile(path).read() if file is path else file.read()
-        if bytes(data[:64]).lstrip()[:1] == b"[":
-            rows = json.loads(data)
-            if not all(isinstance(row, dict) for row in rows):
-                raise ValueError("it is a list, but not of objects")
-            table = pa.Table.from_pylist(rows)
+        if _LIST.match(data):
+            table = _table(bytes(data))
         else:
             table = pyarrow.json.read_json(pa.BufferReader(data))
         return _picked(table, columns), {}
 
     return read_files(paths, JSON, read, folder=folder)
+
+
+def _table(data: bytes) -> pa.Table:
+    try:
+        rows = json.loads(data)
+        if not all(isinstance(row, dict) for row in rows):
+            raise ValueError("it is a list, but not of objects")
+        names = dict.fromkeys(name for row in rows for name in row)
+        return pa.table({name: [row.get(name) for row in rows] for name in names})
+    except (RecursionError, OverflowError) as error:
+        raise ValueError(
+            f"it has lists too deep or numbers too big ({error})"
+        ) from error
 
 
 def _picked(table: pa.Table, columns: Sequence[str] | None) -> pa.Table:
