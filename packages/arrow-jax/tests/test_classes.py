@@ -12,6 +12,11 @@ from arrow_jax import ArrowJaxError, ClassLabel, Dataset, DatasetDict
         ([True, False, None, True], ("False", "True")),
         (pa.array(["b", "a", None, "b"]).dictionary_encode(), ("a", "b")),
         (pa.array(["b", "a", None, "b"], pa.large_string()), ("a", "b")),
+        (pa.array(["b", "a", None, "b"], pa.string_view()), ("a", "b")),
+        (
+            pa.RunEndEncodedArray.from_arrays([1, 2, 3, 4], ["b", "a", None, "b"]),
+            ("a", "b"),
+        ),
     ],
 )
 def test_values_become_labels_in_their_order(values, names):
@@ -31,3 +36,9 @@ def test_splits_number_their_labels_alike():
 def test_numbers_with_fractions_are_no_labels():
     with pytest.raises(ArrowJaxError, match="column 'x' has type double, wanted str"):
         Dataset.from_dict({"x": [0.5]}).class_encode_column("x")
+
+
+def test_labels_keep_their_names():
+    ds = Dataset.from_dict({"x": [1, 0]}, {"x": ClassLabel(["no", "yes"])})
+    assert ds.class_encode_column("x").features["x"] == ClassLabel(["no", "yes"])
+    assert ds.class_encode_column("x")["x"] == [1, 0]

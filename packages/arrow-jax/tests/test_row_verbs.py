@@ -63,6 +63,7 @@ def test_sort_says_what_it_wants():
         ds.sort("z")
     with pytest.raises(ArrowJaxError, match="1 columns and reverse="):
         ds.sort("y", reverse=[True, False])
+    assert ds.sort("y", reverse=np.bool_(1))["y"] == [2, 1]
     with pytest.raises(ArrowJaxError, match="name at least one"):
         ds.sort([])
     with pytest.raises(ArrowJaxError, match="null_placement='last': wanted"):

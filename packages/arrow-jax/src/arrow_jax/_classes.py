@@ -4,6 +4,7 @@ import pyarrow as pa
 
 from arrow_jax._errors import ArrowJaxError
 from arrow_jax._features import ClassLabel
+from arrow_jax._plain import plain, plain_type
 
 
 def encode_classes(
@@ -26,8 +27,9 @@ def encode_classes(
     type_ = values.type
     types = pa.types
     kinds = (types.is_integer, types.is_boolean, types.is_string, types.is_large_string)
-    if pa.types.is_dictionary(type_):
-        values = values.cast(type_.value_type)
+    values = pa.chunked_array([plain(c) for c in values.chunks], plain_type(type_))
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
     if not any(is_kind(values.type) for is_kind in kinds):
         raise ArrowJaxError(
             f"class_encode_column: column {name!r} has type {type_}, wanted strings, "

@@ -13,7 +13,7 @@ import pyarrow as pa
 from arrow_jax._classes import encode_classes
 from arrow_jax._errors import ArrowJaxError
 from arrow_jax._facts import Facts, column_of, key_of
-from arrow_jax._features import Audio, Features, Image
+from arrow_jax._features import Audio, ClassLabel, Features, Image
 from arrow_jax._format import Format, check_columns
 from arrow_jax._give import give
 from arrow_jax._materialize import materialized
@@ -198,7 +198,8 @@ class ColumnVerbs(RowVerbs):
           name: of the column; of strings, integers or booleans.
 
         Returns:
-          The rows with that column as a `ClassLabel`, its names in order.
+          The rows with that column as a `ClassLabel`, its names in order; one that is
+          that already stays as it is.
 
         Raises:
           ArrowJaxError: if the column is not there, or has no such values.
@@ -211,6 +212,8 @@ class ColumnVerbs(RowVerbs):
           ([1, 0, 1], ('cat', 'dog'))
         """
         check_columns((name,), self.source.table.column_names)
+        if isinstance(self.source.features[name], ClassLabel):
+            return self  # its names would be lost
 
         def encode(source: Source) -> Source:
             column, label = encode_classes(name, source.table[name])

@@ -197,7 +197,8 @@ class RowVerbs:
         """
         names = [columns] if isinstance(columns, str) else list(columns)
         check_columns(tuple(names), self.source.table.column_names)
-        flags = [reverse] * len(names) if isinstance(reverse, bool) else list(reverse)
+        one = isinstance(reverse, bool | np.bool_)
+        flags = [bool(reverse)] * len(names) if one else list(reverse)
         if len(flags) != len(names) or not names:
             raise ArrowJaxError(
                 f"sort got {len(names)} columns and reverse={flags}: name at least one "
