@@ -197,3 +197,23 @@ def test_either_order_of_bytes_is_read(dtype):
 def test_what_is_no_dict_of_columns_is_refused(columns):
     with pytest.raises(ArrowJaxError, match=r"got a .*, wanted a dict of columns"):
         Dataset.from_dict(columns)
+
+
+@pytest.mark.parametrize(
+    ("values", "lengths", "said"),
+    [
+        (np.ones((2, 3)), [5, 1], "row 0: the length 5 is not within 0 and 3"),
+        (np.ones((2, 3)), [2, -1], "row 1: the length -1 is not within 0 and 3"),
+        (np.ones((2, 3)), [1], r"\(values\[2, 3\], lengths\[1\]\), wanted values"),
+        (np.ones(5), [2, 3], r"\(values\[5\], lengths\[2\]\), wanted values \[n, cap"),
+        (Masked(np.ones((1, 2)), np.ones((1, 2), bool)), [3], "row 0: the length 3 is"),
+    ],
+)
+def test_lengths_that_reach_beyond_their_values_are_refused(values, lengths, said):
+    with pytest.raises(ShapeError, match=f"column 'x'.*{said}"):
+        to_arrow({"x": Ragged(values, np.array(lengths))})
+
+
+def test_a_name_that_is_no_string_is_refused():
+    with pytest.raises(ArrowJaxError, match="column 1 has no string for a name"):
+        to_arrow({1: [1]})

@@ -1,5 +1,6 @@
 import contextlib
 
+import jax
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -91,3 +92,18 @@ def test_a_filter_may_name_columns_that_the_format_hides():
     assert len(ds.take(0).filter(pc.field("n") == 3)) == 0
     with pytest.raises(ArrowJaxError, match="'zz'"):
         ds.select([2, 0]).filter(pc.field("zz") == 3)
+
+
+def test_of_a_table_a_null_is_no():
+    ds = Dataset.from_dict({"x": [1, None, 3]}).with_format("arrow")
+    kept = ds.filter(lambda table: pc.greater(table["x"], 1)).with_format(None)
+    assert kept["x"] == [3]
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_function_runs_in_the_width_of_the_format():
+    with jax.enable_x64(True):  # noqa: FBT003  (jax's own signature)
+        ds = Dataset.from_dict({"x": [2**40, 2]}).with_format("jax")
+    assert ds.filter(lambda b: b["x"] > 5).with_format(None)["x"] == [2**40]
+    doubled = ds.map(lambda b: {"x": b["x"] * 2}).with_format(None)
+    assert doubled["x"] == [2**41, 4]

@@ -4,7 +4,7 @@ A function may write into its batch, which must not reach the dataset; and what 
 back as it was given is no news.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ import jax
 import numpy as np
 import pyarrow as pa
 
+from arrow_jax._device import mode
 from arrow_jax._errors import ArrowJaxError
 from arrow_jax._lazy import LazyBatch
 from arrow_jax._rows import check_batch_size
@@ -82,6 +83,23 @@ def as_given(ds: "Dataset", name: str) -> "Dataset":
     """
     kind = ds.format.kind or "numpy"
     return replace(ds, format=replace(ds.format, kind=kind, columns=(name,)))
+
+
+def call(ds: "Dataset", function: Callable[[Any], Any], batch: Any) -> Any:
+    """Calls a function with its batch; jax is as wide as when the format was set.
+
+    Args:
+      ds: the dataset.
+      function: of a batch.
+      batch: from `batches`.
+
+    Returns:
+      What the function returned.
+    """
+    if ds.format.kind != "jax":
+        return function(batch)
+    with mode(x64=ds.format.x64):
+        return function(batch)
 
 
 def _own(leaf: Any) -> Any:

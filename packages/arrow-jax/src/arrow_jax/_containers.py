@@ -2,6 +2,10 @@
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from arrow_jax._errors import ShapeError
+
 
 class Ragged(NamedTuple):
     """Rows of different lengths, padded to one.
@@ -41,3 +45,28 @@ class Masked(NamedTuple):
 
     values: Any
     valid: Any
+
+
+def check_ragged(name: str, values: np.ndarray, lengths: np.ndarray) -> None:
+    """Raises for lengths that reach beyond the values of a `Ragged`.
+
+    Args:
+      name: the column's.
+      values: of it, without a mask.
+      lengths: of it.
+
+    Raises:
+      ShapeError: if there are not as many lengths as rows, or one does not fit.
+    """
+    n_rows, capacity = (*values.shape, -1, -1)[:2]
+    if capacity < 0 or lengths.shape != (n_rows,):
+        raise ShapeError(
+            f"column {name!r} is Ragged(values{list(values.shape)}, lengths"
+            f"{list(lengths.shape)}), wanted values [n, capacity, ...] and lengths [n]"
+        )
+    bad = np.flatnonzero((lengths < 0) | (lengths > capacity))
+    if len(bad):
+        raise ShapeError(
+            f"column {name!r}, row {bad[0]}: the length {lengths[bad[0]]} is not within"
+            f" 0 and {capacity}, the capacity of values{list(values.shape)}"
+        )

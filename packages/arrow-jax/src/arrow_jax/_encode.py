@@ -1,8 +1,8 @@
 """The way back: arrays, lists and images to Arrow.
 
-What a formatted dataset or a loader gives can be handed in as it is: `Masked` becomes
-nulls, `Ragged` lists, a dict a struct, an array of rank two and more a column of
-`arrow.fixed_shape_tensor`.
+What a formatted dataset or a loader gives can be handed in as it is, `Flat` and `Pack`
+apart: `Masked` becomes nulls, `Ragged` lists, a dict a struct, an array of rank two and
+more a column of `arrow.fixed_shape_tensor`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ import pyarrow as pa
 from arrow_jax._arrow_type import arrow_type
 from arrow_jax._audio import encode_sounds
 from arrow_jax._cast import BadRowError, cast_array, cast_to, check_kept
-from arrow_jax._containers import Masked, Ragged
+from arrow_jax._containers import Masked, Ragged, check_ragged
 from arrow_jax._errors import ArrowJaxError, NarrowingError, ShapeError
 from arrow_jax._features import (
     Audio,
@@ -58,6 +58,9 @@ def to_arrow(tree: Mapping[str, Any], features: Mapping[str, Any] | None = None)
             "Arrow data through Dataset.from_arrow"
         )
     features = features or {}
+    for name in tree:
+        if not isinstance(name, str):
+            raise ArrowJaxError(f"column {name!r} has no string for a name")
     unknown = [name for name in features if name not in tree]
     if unknown:
         raise ArrowJaxError(
@@ -241,6 +244,7 @@ def _encode_ragged(
         used = np.asarray(values.valid)
         values = values.values
     values = np.asarray(values)
+    check_ragged(name, values, lengths)
     kept = np.arange(values.shape[1]) < lengths[:, None]
     inner = feature.feature if isinstance(feature, List) else None
     flat: Any = values[kept]

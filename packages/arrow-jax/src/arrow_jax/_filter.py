@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from arrow_jax._batches import batches
+from arrow_jax._batches import batches, call
 from arrow_jax._errors import ArrowJaxError, ShapeError
 from arrow_jax._format import is_expression, raise_unknown
 
@@ -39,7 +39,10 @@ def kept_rows(ds: "Dataset", condition: Any, batch_size: int) -> np.ndarray:
     kept = []
     for start, batch, _ in batches(ds, batch_size):
         n = min(batch_size, len(ds) - start)
-        found = np.asarray(condition(batch))
+        found = call(ds, condition, batch)
+        if isinstance(found, pa.Array | pa.ChunkedArray):
+            found = found.fill_null(fill_value=False)
+        found = np.asarray(found)
         if found.dtype != bool or found.shape != (n,):
             raise ShapeError(
                 f"filter, rows {start} to {start + n - 1}: the function returned "

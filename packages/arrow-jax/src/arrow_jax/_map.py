@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from arrow_jax._batches import as_given, batches, is_as_given
+from arrow_jax._batches import as_given, batches, call, is_as_given
 from arrow_jax._encode import to_arrow
 from arrow_jax._errors import ShapeError
 from arrow_jax._features import Features
@@ -77,7 +77,11 @@ def mapped(
     fields: dict[str, pa.Field] = {}
     for start, batch, given in batches(ds, batch_size):
         part = _part(
-            start, min(batch_size, len(ds) - start), function(batch), given, features
+            start,
+            min(batch_size, len(ds) - start),
+            call(ds, function, batch),
+            given,
+            features,
         )
         _check_alike(part, parts[0] if parts else part, fields)
         fields = {field.name: field for field in part.made.schema} | fields
