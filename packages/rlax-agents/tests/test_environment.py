@@ -104,7 +104,8 @@ def test_an_episode_is_first_then_mid_then_last_and_stays_there(env):
     actions = jax.vmap(env.action_spec.sample)(jax.random.split(keys[0], 5 * STEPS))
     actions = actions.reshape(5, STEPS, *env.action_spec.shape)
     _, ts = jax.jit(jax.vmap(lambda k, a: roll(env, k, a)))(keys, actions)
-    kinds = np.asarray(ts.step_type)
+    ts = jax.device_get(ts)
+    kinds = ts.step_type
     assert (kinds[:, 0] == StepType.FIRST).all()
     assert (kinds[:, 1:] != StepType.FIRST).all()
     assert (np.diff(kinds) >= 0).all()

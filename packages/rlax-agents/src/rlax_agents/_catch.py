@@ -93,8 +93,8 @@ class Catch:
         return state.row == self.rows - 1, False
 
     def _observe(self, state: CatchState) -> jax.Array:
-        row = jnp.arange(self.rows)[:, None]
-        column = jnp.arange(self.columns)
+        row = jnp.arange(self.rows, dtype=jnp.int32)[:, None]
+        column = jnp.arange(self.columns, dtype=jnp.int32)[None]
         ball = (row == state.row) & (column == state.column)
         paddle = (row == self.rows - 1) & (column == state.paddle)
         return (ball | paddle).astype(jnp.float32)

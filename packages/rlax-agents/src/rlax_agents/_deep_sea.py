@@ -99,8 +99,8 @@ class DeepSea:
         return state.row >= self.size, False
 
     def _observe(self, state: DeepSeaState) -> jax.Array:
-        cells = jnp.arange(self.size)
-        here = (cells[:, None] == state.row) & (cells == state.column)
+        cells = jnp.arange(self.size, dtype=jnp.int32)
+        here = (cells[:, None] == state.row) & (cells[None] == state.column)
         return here.astype(jnp.float32)
 
 

@@ -108,7 +108,7 @@ class GridWorld:
 
     def _observe(self, state: GridWorldState) -> jax.Array:
         shape = read_maze(self.maze).shape
-        cells = jnp.arange(shape[0] * shape[1]).reshape(shape)
+        cells = jnp.arange(shape[0] * shape[1], dtype=jnp.int32).reshape(shape)
         return (cells == state.cell).astype(jnp.float32)
 
 
