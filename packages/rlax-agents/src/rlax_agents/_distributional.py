@@ -166,13 +166,14 @@ def _categorical(
     logits_t = steps.fill(q_logits_t)
     z = jnp.asarray(values, logits_t.dtype)
     p_t = jax.nn.softmax(logits_t)
-    best = _greedy(steps, (p_t * z).sum(-1), q_t_selector)
-    target_z = steps.r_t[..., None] + steps.discount_t[..., None] * z
-    target = lax.stop_gradient(project_categorical(target_z, take(p_t, best), z))
+    best = _greedy(steps, p_t @ z, q_t_selector)
+    moved_z = jnp.expand_dims(z, range(steps.r_t.ndim))
+    moved_z = steps.r_t[..., None] + steps.discount_t[..., None] * moved_z
+    target = lax.stop_gradient(project_categorical(moved_z, take(p_t, best), z))
     log_p = jax.nn.log_softmax(logits_tm1)
     loss_t = -(target * log_p).sum(-1)
     kl = loss_t + jax.scipy.special.xlogy(target, target).sum(-1)
-    value_t = (jnp.exp(log_p) * z).sum(-1)
+    value_t = jnp.exp(log_p) @ z
     dtype = jnp.promote_types(q_logits_tm1.dtype, steps.dtype)
     return _Distributions(steps, loss_t, jnp.maximum(kl, 0), value_t, dtype)
 
@@ -258,7 +259,7 @@ def quantile_q_loss(
       ...     quantiles, jnp.array([0]), one, one, quantiles, huber=None
       ... )
       >>> float(loss), float(metrics["value"])
-      (1.0, 0.5)
+      (0.75, 0.5)
 
     References:
       Dabney et al., 2018, [Distributional Reinforcement Learning with Quantile
@@ -306,7 +307,7 @@ def quantile_q_td_errors(
       >>> import jax.numpy as jnp
       >>> quantiles, a, one = jnp.array([[[0.0, 1.0]]]), jnp.array([0]), jnp.ones(1)
       >>> quantile_q_td_errors(quantiles, a, one, one, quantiles, huber=None).tolist()
-      [1.0]
+      [0.75]
     """
     return _quantile(
         "quantile_q_td_errors",
@@ -342,7 +343,7 @@ def _quantile(
     if huber is not None:
         check_huber(where, huber)
         size = jnp.where(size <= huber, delta**2 / 2, huber * (size - huber / 2))
-    loss = jnp.abs(tau[..., None] - (delta < 0)) * size
+    loss = jnp.abs(tau[..., None] - (delta < 0).astype(tau.dtype)) * size
     loss_t = loss.mean(-1).sum(-1)
     dtype = jnp.promote_types(before.dtype, steps.dtype)
     return _Distributions(steps, loss_t, loss_t, values_tm1.mean(-1), dtype)
@@ -351,7 +352,8 @@ def _quantile(
 def _quantiles(steps: Transitions, tau: Any, values: jax.Array) -> jax.Array:
     n = values.shape[-1]
     if tau is None:
-        return (jnp.arange(n, dtype=values.dtype) + 0.5) / n
+        tau = (jnp.arange(n, dtype=values.dtype) + 0.5) / n
+        return jnp.broadcast_to(tau, values.shape)
     tau = check_float(steps.where, "tau_tm1", tau)
     if tau.ndim != 1:
         check_shape(
@@ -360,7 +362,7 @@ def _quantiles(steps: Transitions, tau: Any, values: jax.Array) -> jax.Array:
         return steps.fill(tau)
     check_shape(steps.where, "tau_tm1", tau, (n,), like="the quantiles")
     check_range(steps.where, "tau_tm1", tau, 0.0, 1.0)
-    return tau.astype(values.dtype)
+    return jnp.broadcast_to(tau.astype(values.dtype), values.shape)
 
 
 def _greedy(steps: Transitions, means: jax.Array, selector: Any) -> jax.Array:

@@ -19,7 +19,7 @@ Metrics = dict[str, jax.Array]
 
 def widen(array: jax.Array) -> jax.Array:
     """The array in float32, or as it is where it is wider: 16 bits add up badly."""
-    return array.astype(jnp.promote_types(array.dtype, jnp.float32))
+    return array if array.dtype == jnp.float64 else array.astype(jnp.float32)
 
 
 def mean_of_steps(
@@ -41,7 +41,8 @@ def mean_of_steps(
         x_t = x_t * weights
     if mask_t is None:
         return x_t.sum() / max(x_t.size, 1)
-    return fill_masked(x_t, mask_t).sum() / jnp.maximum(mask_t.sum(), 1)
+    count = jnp.maximum(mask_t.sum(dtype=x_t.dtype), 1)
+    return fill_masked(x_t, mask_t).sum() / count
 
 
 def variance_of_steps(x_t: jax.Array, mask_t: jax.Array | None = None) -> jax.Array:

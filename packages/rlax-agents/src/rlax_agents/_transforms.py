@@ -145,7 +145,7 @@ def _average(p: jax.Array, *, bins: tuple[float, ...]) -> jax.Array:
             f"two_hot: p has shape {p.shape}, wanted a last axis of {len(bins)}: "
             f"probabilities of the bins"
         )
-    return (p * jnp.asarray(bins, p.dtype)).sum(-1)
+    return p @ jnp.asarray(bins, p.dtype)
 
 
 def muzero(bins: Sequence[float] | Any, *, eps: float = 1e-3) -> ValueTransform:
@@ -203,8 +203,8 @@ def check_atoms(where: str, name: str, atoms: Any) -> np.ndarray:
     values = np.asarray(atoms, np.float64)
     if values.ndim != 1 or values.size < 2 or not np.all(np.diff(values) > 0):
         raise ArgumentError(
-            f"{where}: {name} has shape {values.shape} and values {values.tolist()!s:.60}"
-            f", wanted a vector of two or more that increases; type np.sort({name})"
+            f"{where}: {name} of shape {values.shape} is {values.tolist()!s:.60}, "
+            f"wanted a vector of two or more that increases; type np.unique({name})"
         )
     return values
 
@@ -219,8 +219,10 @@ def shares(z: jax.Array, atoms: jax.Array) -> jax.Array:
     Returns:
       float[..., atoms]; each row has two entries or one, whose sum is 1.
     """
-    low, high = atoms[:-1], atoms[1:]
-    # How far z is through each interval: ones below it, zeros above it.
-    through = jnp.clip((z[..., None] - low) / (high - low), 0, 1)
+    low, wide = (
+        jnp.expand_dims(x, range(z.ndim)) for x in (atoms[:-1], jnp.diff(atoms))
+    )
+    # How far z is through each interval: 1 in those below z, 0 in those above it.
+    through = jnp.clip((z[..., None] - low) / wide, 0, 1)
     first, last = jnp.ones_like(z)[..., None], jnp.zeros_like(z)[..., None]
     return jnp.concatenate([first, through], -1) - jnp.concatenate([through, last], -1)
