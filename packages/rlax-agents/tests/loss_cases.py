@@ -9,7 +9,7 @@ import numpy as np
 
 import rlax_agents as ra
 
-T, B, A, K = 4, 3, 5, 6
+T, B, A, K = 3, 4, 5, 6
 ATOMS = tuple(np.linspace(-2.0, 2.0, K).tolist())
 
 
@@ -164,13 +164,16 @@ CASES = {
 }
 
 
+def arrays(seed=0, dtype=jnp.float32):
+    """The batch as arrays of jax."""
+    dtypes = {np.dtype("float64"): dtype, np.dtype("int64"): jnp.int32}
+    return {n: jnp.asarray(x, dtypes.get(x.dtype)) for n, x in batch(seed).items()}
+
+
 def arrays_of(case, *, seed=0, dtype=jnp.float32):
     """The case's arrays by name."""
-    found = batch(seed)
-    return {
-        n: jnp.asarray(found[n], dtype if found[n].dtype == np.float64 else jnp.int32)
-        for n in case.names
-    }
+    found = arrays(seed, dtype)
+    return {n: found[n] for n in case.names}
 
 
 def spoil(array, mask):
@@ -180,8 +183,8 @@ def spoil(array, mask):
     return jnp.where(mask, array, jnp.asarray(bad, array.dtype))
 
 
-def by_rlax(function, *arrays, axes=None):
+def by_rlax(function, *args, axes=None):
     """Maps a function of rlax over time and batch."""
     axes = 0 if axes is None else axes
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
-        return jax.vmap(jax.vmap(function, axes), axes)(*arrays)
+        return jax.vmap(jax.vmap(function, axes), axes)(*args)

@@ -195,12 +195,11 @@ class TanhGaussian(NamedTuple):
 
         It has no closed form. Its error is below 1e-4, and no key is asked for.
         """
-        gaussian = self._gaussian()
-        entropy = gaussian.entropy()
-        mean, scale = check_floats("TanhGaussian", mean=self.mean, scale=self.scale)
-        return entropy + _expect_log_slope(widen(mean), widen(scale)).astype(
-            entropy.dtype
-        )
+        where = "TanhGaussian.entropy"
+        mean, scale = check_floats(where, mean=self.mean, scale=self.scale)
+        entropy = DiagonalGaussian(mean, scale).entropy()
+        shrinks = _expect_log_slope(widen(mean), widen(scale))
+        return entropy + shrinks.astype(entropy.dtype)
 
     def kl(self, other: "TanhGaussian") -> jax.Array:
         """The divergence to another policy; the tanh does not change it."""

@@ -219,9 +219,8 @@ def shares(z: jax.Array, atoms: jax.Array) -> jax.Array:
     Returns:
       float[..., atoms]; each row has two entries or one, whose sum is 1.
     """
-    low, wide = (
-        jnp.expand_dims(x, range(z.ndim)) for x in (atoms[:-1], jnp.diff(atoms))
-    )
+    low = jnp.expand_dims(atoms[:-1], range(z.ndim))
+    wide = jnp.expand_dims(jnp.diff(atoms), range(z.ndim))
     # How far z is through each interval: 1 in those below z, 0 in those above it.
     through = jnp.clip((z[..., None] - low) / wide, 0, 1)
     first, last = jnp.ones_like(z)[..., None], jnp.zeros_like(z)[..., None]
