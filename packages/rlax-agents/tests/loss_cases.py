@@ -36,6 +36,7 @@ def batch(seed=0):
         "a_t": rng.integers(0, A, steps),
         "q_logits_tm1": rng.normal(size=(*wide, K)),
         "q_logits_t": rng.normal(size=(*wide, K)),
+        "mean_mu_tm1": rng.normal(size=(*steps, 2)),
         "mean_tm1": rng.normal(size=(*steps, 2)),
         "scale_tm1": rng.uniform(0.5, 1.5, size=(*steps, 2)),
         "x_tm1": rng.normal(size=(*steps, 2)),
@@ -47,14 +48,15 @@ def batch(seed=0):
 class Case(NamedTuple):
     """A loss of named arrays, and those that it has gradients of.
 
-    `errors` yields what the loss is of by step, where that is public.
+    `errors` yields what the loss is of by step, where that is public. `scales` is
+    whether twice the weights are twice the loss.
     """
 
     loss: object
     names: tuple[str, ...]
     learns: tuple[str, ...]
     errors: object = None
-    weighted: bool = True
+    scales: bool = True
 
 
 def _policy(function):
@@ -93,6 +95,20 @@ def _value_clipped(logits, a, log_mu, v, adv, target, v_mu, logits_mu, **options
         mu_tm1=ra.Categorical(logits_mu),
         **options,
     )
+
+
+def _mpo(logits_tm1, logits_mu_tm1, q_tm1, weights=None, **options):
+    del weights  # it takes none
+    duals = ra.init_duals(ra.Categorical, temperature=0.5)
+    policies = ra.Categorical(logits_tm1), ra.Categorical(logits_mu_tm1)
+    return ra.mpo_loss(duals, *policies, None, q_tm1, **options)
+
+
+def _vmpo(mean_tm1, scale_tm1, mean_mu_tm1, x_tm1, adv_tm1, **options):
+    duals = ra.init_duals(ra.DiagonalGaussian, dimensions=2)
+    pi = ra.DiagonalGaussian(mean_tm1, scale_tm1)
+    old = ra.DiagonalGaussian(mean_mu_tm1, jnp.ones_like(mean_mu_tm1))
+    return ra.vmpo_loss(duals, pi, old, x_tm1, adv_tm1, **options)
 
 
 TD = ("v_tm1", "r_t", "discount_t", "v_t")
@@ -155,6 +171,15 @@ CASES = {
         _value_clipped,
         ("logits_tm1", *PPO, "v_mu_tm1", "logits_mu_tm1"),
         ("logits_tm1", "v_tm1"),
+    ),
+    "mpo": Case(
+        _mpo, ("logits_tm1", "logits_mu_tm1", "q_tm1"), ("logits_tm1",), scales=False
+    ),
+    "vmpo": Case(
+        _vmpo,
+        ("mean_tm1", "scale_tm1", "mean_mu_tm1", "x_tm1", "adv_tm1"),
+        ("mean_tm1", "scale_tm1"),
+        scales=False,
     ),
     "impala": Case(
         _policy(ra.impala_loss),

@@ -21,6 +21,7 @@ from rlax_agents._distributions import (
     TanhGaussian,
 )
 from rlax_agents._dm_env import to_dm_env
+from rlax_agents._duals import MPODuals, init_duals, project_duals
 from rlax_agents._environment import Environment, StepType, TimeStep, advance, restart
 from rlax_agents._evaluate import evaluate
 from rlax_agents._exploration import boltzmann, epsilon_greedy, gaussian_noise, ucb
@@ -29,6 +30,7 @@ from rlax_agents._gymnasium import to_gymnasium
 from rlax_agents._gymnax import from_gymnax
 from rlax_agents._impala import impala_loss
 from rlax_agents._impala_agent import impala
+from rlax_agents._mpo import mpo_loss, vmpo_loss
 from rlax_agents._networks import action_values, actor_critic, mlp, policy_head
 from rlax_agents._off_policy import (
     general_off_policy_returns,
@@ -89,6 +91,7 @@ __all__ = [
     "Environment",
     "Episodes",
     "GridWorld",
+    "MPODuals",
     "Method",
     "OptimalValues",
     "OrnsteinUhlenbeck",
@@ -131,9 +134,11 @@ __all__ = [
     "general_off_policy_returns",
     "impala",
     "impala_loss",
+    "init_duals",
     "init_train",
     "lambda_returns",
     "mlp",
+    "mpo_loss",
     "muzero",
     "n_step_returns",
     "normalise_advantages",
@@ -143,6 +148,7 @@ __all__ = [
     "ppo",
     "ppo_loss",
     "project_categorical",
+    "project_duals",
     "q_lambda",
     "q_loss",
     "q_td_errors",
@@ -163,5 +169,6 @@ __all__ = [
     "two_hot",
     "ucb",
     "value_iteration",
+    "vmpo_loss",
     "vtrace",
 ]
