@@ -151,6 +151,11 @@ CASES = {
     "quantile": Case(
         ra.quantile_q_loss, LOGITS, ("q_logits_tm1",), ra.quantile_q_td_errors
     ),
+    "cumulant": Case(
+        part(ra.cumulant_loss, lambda_=0.9),
+        ("q_logits_tm1", "a_tm1", "q_t", "discount_t", "q_logits_t"),
+        ("q_logits_tm1",),
+    ),
     "policy_gradient": Case(
         part(_policy(ra.policy_gradient_loss), entropy_cost=0.1),
         ("logits_tm1", "a_tm1", "adv_tm1"),

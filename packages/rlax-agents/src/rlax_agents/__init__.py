@@ -2,6 +2,13 @@
 
 from rlax_agents._agent import Agent, Rollout
 from rlax_agents._auto_reset import AutoReset, Outcome
+from rlax_agents._auxiliary import (
+    cumulant_loss,
+    feature_control_loss,
+    feature_control_rewards,
+    pixel_control_loss,
+    pixel_control_rewards,
+)
 from rlax_agents._cartpole import CartPole
 from rlax_agents._catch import Catch
 from rlax_agents._checks import ArgumentError
@@ -30,6 +37,7 @@ from rlax_agents._gymnasium import to_gymnasium
 from rlax_agents._gymnax import from_gymnax
 from rlax_agents._impala import impala_loss
 from rlax_agents._impala_agent import impala
+from rlax_agents._intrinsic import EpisodicMemory, MemoryState
 from rlax_agents._mpo import mpo_loss, vmpo_loss
 from rlax_agents._networks import action_values, actor_critic, mlp, policy_head
 from rlax_agents._off_policy import (
@@ -41,6 +49,7 @@ from rlax_agents._ornstein_uhlenbeck import OrnsteinUhlenbeck
 from rlax_agents._parameter_noise import adapt_noise_scale, parameter_noise
 from rlax_agents._pendulum import Pendulum
 from rlax_agents._policy_gradient import a2c_loss, policy_gradient_loss
+from rlax_agents._popart import PopArt, PopArtState
 from rlax_agents._ppo import normalise_advantages, ppo_loss
 from rlax_agents._ppo_agent import ppo
 from rlax_agents._prioritised import PrioritisedReplay, PrioritisedState
@@ -90,14 +99,18 @@ __all__ = [
     "Discrete",
     "Environment",
     "Episodes",
+    "EpisodicMemory",
     "GridWorld",
     "MPODuals",
+    "MemoryState",
     "Method",
     "OptimalValues",
     "OrnsteinUhlenbeck",
     "Outcome",
     "Pendulum",
     "Policy",
+    "PopArt",
+    "PopArtState",
     "PrioritisedReplay",
     "PrioritisedState",
     "Replay",
@@ -120,6 +133,7 @@ __all__ = [
     "boltzmann",
     "categorical_q_loss",
     "categorical_q_td_errors",
+    "cumulant_loss",
     "discounted_returns",
     "double_q_loss",
     "double_q_td_errors",
@@ -128,6 +142,8 @@ __all__ = [
     "evaluate",
     "expected_sarsa_loss",
     "expected_sarsa_td_errors",
+    "feature_control_loss",
+    "feature_control_rewards",
     "from_gymnax",
     "gae",
     "gaussian_noise",
@@ -143,6 +159,8 @@ __all__ = [
     "n_step_returns",
     "normalise_advantages",
     "parameter_noise",
+    "pixel_control_loss",
+    "pixel_control_rewards",
     "policy_gradient_loss",
     "policy_head",
     "ppo",
