@@ -27,7 +27,8 @@ def test_it_is_a_loop_that_resets_by_hand(env):
     by_hand, timestep = reset(start)
     assert_trees_close(timestep, first)
     ends = []
-    for t, action in enumerate(actions):
+    timesteps, nows = jax.device_get((timesteps, nows))
+    for t, action in enumerate(np.asarray(actions)):
         by_hand, timestep = step(by_hand, action)
         assert_trees_close(timestep, at(timesteps, t), atol=1e-6)
         if timestep.last():
@@ -43,7 +44,7 @@ def test_outcome_and_now_differ_at_ends_only():
     keys = jax.random.split(jax.random.key(0), 3)
     state, _ = jax.vmap(auto.reset)(keys)
     actions = jnp.ones((10, 3), jnp.int32)
-    _, out = jax.lax.scan(jax.vmap(auto.step), state, actions)
+    out = jax.device_get(jax.lax.scan(jax.vmap(auto.step), state, actions)[1])
     last = np.asarray(out.timestep.last())
     assert last.nonzero()[0].tolist() == [2, 2, 2, 5, 5, 5, 8, 8, 8]
     assert (out.now.first() == last).all()

@@ -126,6 +126,25 @@ def test_a_sharded_replay_stays_sharded_and_samples_alike(replay, shape, mesh):
 
 
 @each
+@pytest.mark.devices(8)
+def test_axes_of_type_explicit_are_kept_in_the_type(replay, shape, devices):
+    mesh = jax.make_mesh((8,), ("data",), devices=devices)  # Explicit by default
+    spec = (None, "data") if isinstance(replay, SequenceReplay) else ("data",)
+    state = replay.init(EXAMPLE, sharding=NamedSharding(mesh, PartitionSpec(*spec)))
+    options = {"beta": 0.5} if isinstance(replay, PrioritisedReplay) else {}
+
+    def add_and_sample(state, batch):
+        state = replay.add(state, batch)
+        return state, replay.sample(state, jax.random.key(0), 32, **options)
+
+    before = jax.typeof(getattr(state, "ring", state).items["x"])
+    after, sample = jax.eval_shape(add_and_sample, state, batch_of(shape))
+    held = getattr(after, "ring", after).items["x"]
+    assert held.sharding == before.sharding
+    assert sample.items["x"].shape[-2:] == (32, 3)
+
+
+@each
 def test_an_empty_replay_raises_and_weighs_nothing_under_jit(replay, shape):
     state = replay.init(EXAMPLE)
     options = {"beta": 0.5} if isinstance(replay, PrioritisedReplay) else {}

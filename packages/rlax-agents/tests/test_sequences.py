@@ -2,8 +2,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.sharding import PartitionSpec as P
 
-from rlax_agents import ArgumentError, SequenceReplay
+from rlax_agents import ArgumentError, ReplayState, SequenceReplay
 
 
 def steps(first, n, rows):
@@ -48,6 +49,23 @@ def test_windows_are_all_those_that_are_held_and_equally_likely(period, batches)
     k = len(found)
     assert ((counts - 200) ** 2 / 200).sum() < k + 4 * np.sqrt(2 * k) + 5
     assert (sample.weights == 1).all()
+
+
+@pytest.mark.devices(8)
+def test_each_device_may_sample_its_own_rows(mesh):
+    replay = SequenceReplay(12, rows=16, length=4)
+    state, _ = filled(replay, [12])
+    state_spec = ReplayState(P(None, "data"), P(), P())
+    sample = jax.jit(
+        jax.shard_map(
+            lambda state: replay.sample(state, jax.random.key(0), 5).items["row"],
+            mesh=mesh,
+            in_specs=(state_spec,),
+            out_specs=P(None, "data"),
+        )
+    )(state)
+    rows = np.asarray(sample).reshape(4, 8, 5)
+    assert (rows // 2 == np.arange(8)[None, :, None]).all()
 
 
 def test_too_few_steps_raise_and_weigh_nothing_under_jit():

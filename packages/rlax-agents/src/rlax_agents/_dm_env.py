@@ -48,7 +48,8 @@ class DmEnv(dm_env.Environment):
             self._env.observation_spec,
         )
 
-    def action_spec(self) -> specs.Array:
+    # dm_env leaves out the return type.
+    def action_spec(self) -> specs.Array:  # pyrefly: ignore[bad-override]
         """A `DiscreteArray` or a `BoundedArray`."""
         spec = self._env.action_spec
         if isinstance(spec, Discrete):

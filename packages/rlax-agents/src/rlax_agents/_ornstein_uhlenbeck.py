@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -57,7 +58,7 @@ class OrnsteinUhlenbeck:
                 f"and dt above 0, sigma 0 or more"
             )
 
-    def init(self, shape: Sequence[int], dtype: object = jnp.float32) -> jax.Array:
+    def init(self, shape: Sequence[int], dtype: Any = jnp.float32) -> jax.Array:
         """Starts at the mean.
 
         Args:

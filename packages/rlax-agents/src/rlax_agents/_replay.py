@@ -86,8 +86,8 @@ class Replay:
           example: one item, without a batch axis: pytree of arrays or of
             `jax.ShapeDtypeStruct`. Only shapes and dtypes matter.
           sharding: of the axis of rows over a mesh, as
-            `NamedSharding(mesh, PartitionSpec("data"))`. Adding and sampling keep it.
-            The mesh's axes must be of type Auto.
+            `NamedSharding(mesh, PartitionSpec("data"))`. Adding and sampling keep it,
+            whether the mesh's axes are of type Auto or Explicit.
 
         Returns:
           The state, of zeros.
@@ -173,16 +173,35 @@ def add_to_ring(where: str, state: ReplayState, batch: Any) -> ReplayState:
             f"it in parts, or raise the capacity"
         )
     rows = (state.position + jnp.arange(n, dtype=jnp.int32)) % capacity
-    items = jax.tree.map(
-        lambda old, new: old.at[rows].set(new, unique_indices=True), state.items, batch
-    )
+
+    def write(old: jax.Array, new: Any) -> jax.Array:
+        kept = explicit_sharding(old)
+        return old.at[rows].set(new, unique_indices=True, out_sharding=kept)
+
+    items = jax.tree.map(write, state.items, batch)
     position = (state.position + n) % capacity
     return ReplayState(items, position, jnp.minimum(state.size + n, capacity))
 
 
 def take(items: Any, indices: Any) -> Any:
     """Rows of every leaf; the indices are known to be in range."""
-    return jax.tree.map(lambda x: x.at[indices].get(mode="promise_in_bounds"), items)
+
+    def read(x: jax.Array) -> jax.Array:
+        held = explicit_sharding(x)
+        whole = NamedSharding(held.mesh, PartitionSpec()) if held else None
+        return x.at[indices].get(mode="promise_in_bounds", out_sharding=whole)
+
+    return jax.tree.map(read, items)
+
+
+def explicit_sharding(x: jax.Array) -> NamedSharding | None:
+    """The sharding in the type of an array, if its mesh has axes of type Explicit.
+
+    There jax asks what becomes of a scatter or gather; elsewhere the compiler decides.
+    """
+    found = jax.typeof(x).sharding
+    explicit = jax.sharding.AxisType.Explicit in found.mesh.axis_types
+    return found if explicit else None
 
 
 def check_filled(where: str, state: ReplayState, wanted: int) -> None:

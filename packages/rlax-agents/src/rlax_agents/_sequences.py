@@ -127,7 +127,9 @@ class SequenceReplay:
         nth = jax.random.randint(
             starts, (batch_size,), 0, jnp.maximum(count, 1), jnp.int32
         )
-        rows = jax.random.randint(rows, (batch_size,), 0, self.rows, jnp.int32)
+        # Of the state: in `shard_map` each device has some of the rows.
+        here = jax.tree.leaves(state.items)[0].shape[1]
+        rows = jax.random.randint(rows, (batch_size,), 0, here, jnp.int32)
         start = (self._first_start(state) + nth * self.period) % self.capacity
         time = jnp.arange(self.length, dtype=jnp.int32)[:, None] + start[None]
         items = take(state.items, (time % self.capacity, rows[None]))
