@@ -9,6 +9,7 @@ from rlax_agents._auxiliary import (
     pixel_control_loss,
     pixel_control_rewards,
 )
+from rlax_agents._bonus_agent import WithBonus
 from rlax_agents._cartpole import CartPole
 from rlax_agents._catch import Catch
 from rlax_agents._checks import ArgumentError
@@ -28,6 +29,7 @@ from rlax_agents._distributions import (
     TanhGaussian,
 )
 from rlax_agents._dm_env import to_dm_env
+from rlax_agents._dqn_agent import DQN, Atoms
 from rlax_agents._duals import MPODuals, init_duals, project_duals
 from rlax_agents._environment import Environment, StepType, TimeStep, advance, restart
 from rlax_agents._evaluate import evaluate
@@ -36,7 +38,7 @@ from rlax_agents._grid_world import GridWorld, OptimalValues, value_iteration
 from rlax_agents._gymnasium import to_gymnasium
 from rlax_agents._gymnax import from_gymnax
 from rlax_agents._impala import impala_loss
-from rlax_agents._impala_agent import impala
+from rlax_agents._impala_agent import IMPALA
 from rlax_agents._intrinsic import EpisodicMemory, MemoryState
 from rlax_agents._mpo import mpo_loss, vmpo_loss
 from rlax_agents._networks import action_values, actor_critic, mlp, policy_head
@@ -45,13 +47,14 @@ from rlax_agents._off_policy import (
     q_lambda,
     retrace,
 )
+from rlax_agents._offline import from_episodes, to_columns, to_episodes
 from rlax_agents._ornstein_uhlenbeck import OrnsteinUhlenbeck
 from rlax_agents._parameter_noise import adapt_noise_scale, parameter_noise
 from rlax_agents._pendulum import Pendulum
 from rlax_agents._policy_gradient import a2c_loss, policy_gradient_loss
 from rlax_agents._popart import PopArt, PopArtState
 from rlax_agents._ppo import normalise_advantages, ppo_loss
-from rlax_agents._ppo_agent import ppo
+from rlax_agents._ppo_agent import PPO
 from rlax_agents._prioritised import PrioritisedReplay, PrioritisedState
 from rlax_agents._q_learning import (
     double_q_loss,
@@ -85,8 +88,12 @@ from rlax_agents._transforms import ValueTransform, muzero, signed_hyperbolic, t
 from rlax_agents._vtrace import VTrace, vtrace
 
 __all__ = [
+    "DQN",
+    "IMPALA",
+    "PPO",
     "Agent",
     "ArgumentError",
+    "Atoms",
     "AutoReset",
     "CartPole",
     "Catch",
@@ -125,6 +132,7 @@ __all__ = [
     "Trained",
     "VTrace",
     "ValueTransform",
+    "WithBonus",
     "a2c_loss",
     "action_values",
     "actor_critic",
@@ -144,11 +152,11 @@ __all__ = [
     "expected_sarsa_td_errors",
     "feature_control_loss",
     "feature_control_rewards",
+    "from_episodes",
     "from_gymnax",
     "gae",
     "gaussian_noise",
     "general_off_policy_returns",
-    "impala",
     "impala_loss",
     "init_duals",
     "init_train",
@@ -163,7 +171,6 @@ __all__ = [
     "pixel_control_rewards",
     "policy_gradient_loss",
     "policy_head",
-    "ppo",
     "ppo_loss",
     "project_categorical",
     "project_duals",
@@ -180,7 +187,9 @@ __all__ = [
     "simhash",
     "td_errors",
     "td_loss",
+    "to_columns",
     "to_dm_env",
+    "to_episodes",
     "to_gymnasium",
     "train",
     "train_step",
