@@ -42,7 +42,7 @@ def test_it_is_a_loop_that_resets_by_hand(env):
 def test_outcome_and_now_differ_at_ends_only():
     auto = AutoReset(Catch(rows=4))
     keys = jax.random.split(jax.random.key(0), 3)
-    state, _ = jax.vmap(auto.reset)(keys)
+    state, _ = jax.jit(jax.vmap(auto.reset))(keys)
     actions = jnp.ones((10, 3), jnp.int32)
     out = jax.device_get(jax.lax.scan(jax.vmap(auto.step), state, actions)[1])
     last = np.asarray(out.timestep.last())

@@ -25,7 +25,9 @@ def falls(state):
 
 def test_equals_a_loop_until_the_pole_falls():
     env, games, steps = CartPole(), 64, 120
-    state, first = jax.vmap(env.reset)(jax.random.split(jax.random.key(0), games))
+    state, first = jax.jit(jax.vmap(env.reset))(
+        jax.random.split(jax.random.key(0), games)
+    )
     actions = np.random.default_rng(0).integers(0, 2, (steps, games))
     _, ts = jax.lax.scan(jax.vmap(env.step), state, actions)
     first, ts = jax.device_get((first, ts))
@@ -64,7 +66,7 @@ def test_a_balanced_pole_is_truncated_after_500_steps_and_bootstraps():
 
 def test_falling_at_the_limit_is_a_termination():
     env = CartPole(max_steps=1)
-    state, _ = env.reset(jax.random.key(0))
+    state, _ = jax.jit(env.reset)(jax.random.key(0))
     state = state._replace(theta=state.theta + 0.25)
     _, ts = env.step(state._replace(theta=state.theta - 0.1, theta_dot=state.x + 9), 1)
     assert bool(ts.last())

@@ -23,7 +23,7 @@ def test_equals_a_loop(shape):
     env, (rows, columns) = Catch(*shape), shape
     games = 32
     keys = jax.random.split(jax.random.key(0), games)
-    state, first = jax.vmap(env.reset)(keys)
+    state, first = jax.jit(jax.vmap(env.reset))(keys)
     actions = np.random.default_rng(0).integers(0, 3, (rows - 1, games))
     _, ts = jax.lax.scan(jax.vmap(env.step), state, actions)
     balls = np.asarray(state.column)

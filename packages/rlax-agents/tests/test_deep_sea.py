@@ -22,12 +22,14 @@ def dive(size, rights, actions):
     return boards, rewards
 
 
-@pytest.mark.parametrize("seed", [None, 0, 3])
+@pytest.mark.parametrize("seed", [None, 3])
 def test_equals_a_loop(seed):
     size, games = 4, 16
     env = DeepSea(size, seed=seed)
     rights = right_actions(size, seed)
-    state, first = jax.vmap(env.reset)(jax.random.split(jax.random.key(0), games))
+    state, first = jax.jit(jax.vmap(env.reset))(
+        jax.random.split(jax.random.key(0), games)
+    )
     actions = np.array([[g >> t & 1 for g in range(games)] for t in range(size)])
     _, ts = jax.lax.scan(jax.vmap(env.step), state, actions)
     assert (first.observation[:, 0, 0] == 1).all()

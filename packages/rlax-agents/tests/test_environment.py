@@ -158,7 +158,7 @@ def test_a_second_step_does_not_compile(env):
 
 @law
 def test_actions_of_a_wrong_shape_or_dtype_raise_while_traced(env):
-    state, _ = env.reset(jax.random.key(0))
+    state, _ = jax.jit(env.reset)(jax.random.key(0))
     good = np.asarray(draw(env, 1)[0])
     name = type(env).__name__
     with pytest.raises(ArgumentError, match=rf"{name}.step: action has shape \(3,"):

@@ -40,7 +40,9 @@ def distances(lines):
 def test_equals_a_loop(maze):
     env, games, steps = GridWorld(maze, max_steps=30), 64, 33
     lines = maze.split("\n")
-    state, first = jax.vmap(env.reset)(jax.random.split(jax.random.key(0), games))
+    state, first = jax.jit(jax.vmap(env.reset))(
+        jax.random.split(jax.random.key(0), games)
+    )
     actions = np.random.default_rng(0).integers(0, 4, (steps, games))
     _, ts = jax.lax.scan(jax.vmap(env.step), state, actions)
     ends = set()
@@ -68,8 +70,8 @@ def test_equals_a_loop(maze):
 def test_slips_go_each_way_alike():
     env = GridWorld("...\n.S.\n..G", slip=0.4)
     keys = jax.random.split(jax.random.key(0), 4000)
-    state, _ = jax.vmap(env.reset)(keys)
-    after, _ = jax.vmap(env.step)(state, np.zeros(4000, int))
+    state, _ = jax.jit(jax.vmap(env.reset))(keys)
+    after, _ = jax.jit(jax.vmap(env.step))(state, np.zeros(4000, int))
     counts = np.bincount(after.cell, minlength=9)[[1, 5, 7, 3]]
     expected = 4000 * np.array([0.7, 0.1, 0.1, 0.1])
     assert counts.sum() == 4000

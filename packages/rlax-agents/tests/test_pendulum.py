@@ -20,12 +20,12 @@ def swing(theta, speed, torque):
 def test_equals_a_loop_from_any_state():
     env, games = Pendulum(), 256
     rng = np.random.default_rng(0)
-    state, _ = jax.vmap(env.reset)(jax.random.split(jax.random.key(0), games))
+    state, _ = jax.jit(jax.vmap(env.reset))(jax.random.split(jax.random.key(0), games))
     theta = rng.uniform(-20, 20, games).astype(np.float32)
     speed = rng.uniform(-8, 8, games).astype(np.float32)
     torque = rng.uniform(-3, 3, (games, 1)).astype(np.float32)
     state = state._replace(theta=theta, theta_dot=speed)
-    after, ts = jax.vmap(env.step)(state, torque)
+    after, ts = jax.jit(jax.vmap(env.step))(state, torque)
     loop = [
         swing(*map(float, row)) for row in zip(theta, speed, torque[:, 0], strict=True)
     ]
@@ -40,7 +40,7 @@ def test_equals_a_loop_from_any_state():
 
 def test_an_episode_is_truncated_after_200_steps_and_bootstraps():
     env = Pendulum()
-    state, _ = env.reset(jax.random.key(0))
+    state, _ = jax.jit(env.reset)(jax.random.key(0))
     torques = np.random.default_rng(1).uniform(-2, 2, (203, 1)).astype(np.float32)
     _, ts = jax.lax.scan(env.step, state, torques)
     assert ts.last().nonzero()[0].tolist() == [199, 200, 201, 202]
@@ -51,7 +51,9 @@ def test_an_episode_is_truncated_after_200_steps_and_bootstraps():
 
 
 def test_it_starts_at_any_angle():
-    state, _ = jax.vmap(Pendulum().reset)(jax.random.split(jax.random.key(0), 400))
+    state, _ = jax.jit(jax.vmap(Pendulum().reset))(
+        jax.random.split(jax.random.key(0), 400)
+    )
     counts, _ = np.histogram(state.theta, 8, (-np.pi, np.pi))
     assert (counts > 25).all()
     assert (np.abs(state.theta_dot) <= 1).all()

@@ -14,7 +14,7 @@ def filled(replay, n, priorities=None):
     return replay.update_priorities(state, rows, jnp.float32(priorities))
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
+@pytest.mark.parametrize("alpha", [0.0, 0.6])
 def test_probabilities_and_weights_are_those_of_the_paper(alpha):
     replay = PrioritisedReplay(8, alpha=alpha)
     priorities = np.array([0.5, 0.0, 3.0, 1.0, 2.0])
