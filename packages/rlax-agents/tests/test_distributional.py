@@ -124,7 +124,7 @@ def test_quantiles_may_differ_by_step_and_in_number():
 numbers = st.floats(-3, 3, width=32)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(z=st.lists(numbers, min_size=4, max_size=4), seed=st.integers(0, 99))
 def test_projections_keep_the_mass_and_within_the_ends_the_mean(z, seed):
     rng = np.random.default_rng(seed)
@@ -173,7 +173,7 @@ def test_medians_minimise_absolute_values():
             huber=None,
         )[0]
 
-    losses = jax.vmap(loss)(jnp.asarray([0.0, 0.9, 1.0, 1.1, 5.0]))
+    losses = jax.jit(jax.vmap(loss))(jnp.asarray([0.0, 0.9, 1.0, 1.1, 5.0]))
     assert losses.argmin() == 2
 
 

@@ -19,7 +19,9 @@ def total(function, **options):
     def loss(logits, v_tm1):
         return function(Categorical(logits), v_tm1, **options)[0]
 
-    return jax.value_and_grad(loss, argnums=(0, 1))(F["logits_tm1"], F["v_tm1"])
+    return jax.jit(jax.value_and_grad(loss, argnums=(0, 1)))(
+        F["logits_tm1"], F["v_tm1"]
+    )
 
 
 def impala(pi, v_tm1, **options):

@@ -120,14 +120,14 @@ def test_an_episode_forgets_the_one_before():
     _, state = step(start, jnp.ones((1, D)))
     again, _ = step(state, jnp.ones((1, D)))
     assert again[0] > 0
-    fresh, state = MEMORY.step(state, jnp.ones((1, D)), first=jnp.asarray([True]))
+    fresh, state = step(state, jnp.ones((1, D)), first=jnp.asarray([True]))
     assert fresh[0] == 0
     assert state.count[0] == 1
 
 
 def test_no_gradient_flows_through_rewards():
     _, state = MEMORY.step(MEMORY.init(batch=B, dimensions=D), GIVEN[0][0])
-    slope = jax.grad(lambda x: MEMORY.step(state, x)[0].sum())(GIVEN[0][1])
+    slope = jax.jit(jax.grad(lambda x: MEMORY.step(state, x)[0].sum()))(GIVEN[0][1])
     assert not np.asarray(slope).any()
 
 

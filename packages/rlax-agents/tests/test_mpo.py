@@ -224,15 +224,17 @@ def test_each_learns_by_its_own_gradient_and_critics_by_none():
     def loss(duals, pi, old, q):
         return ra.mpo_loss(duals, pi, old, i32(A), q)[0]
 
-    duals, pi, old, q = jax.grad(loss, (0, 1, 2, 3))(DUALS, PI, OLD, f32(Q))
+    duals, pi, old, q = jax.jit(jax.grad(loss, (0, 1, 2, 3)))(DUALS, PI, OLD, f32(Q))
     assert all(np.asarray(x).any() for x in jax.tree.leaves((duals, pi)))
     assert not any(np.asarray(x).any() for x in jax.tree.leaves((old, q)))
 
 
 def test_actions_that_cannot_be_taken_do_no_harm():
     pi, old = (Categorical(x.logits.at[..., 0].set(-jnp.inf)) for x in (PI, OLD))
-    (loss, _), gradient = jax.value_and_grad(
-        lambda pi: ra.mpo_loss(DUALS, pi, old, None, F["q_tm1"]), has_aux=True
+    (loss, _), gradient = jax.jit(
+        jax.value_and_grad(
+            lambda pi: ra.mpo_loss(DUALS, pi, old, None, F["q_tm1"]), has_aux=True
+        )
     )(pi)
     assert np.isfinite(loss)
     assert np.isfinite(gradient.logits).all()

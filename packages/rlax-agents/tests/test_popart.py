@@ -126,7 +126,7 @@ def test_parts_of_a_batch_count_as_one():
         return POPART.update(START, x, task, mask_t=mask, axis_name="parts")
 
     given = f32(X), i32(TASK), jnp.asarray(MASK)
-    parts = jax.vmap(of_part, axis_name="parts")(*given)
+    parts = jax.jit(jax.vmap(of_part, axis_name="parts"))(*given)
     want = POPART.update(START, *given[:2], mask_t=given[2])
     assert_trees_close(jax.tree.map(lambda x: x[1], parts), want, rtol=1e-5)
 

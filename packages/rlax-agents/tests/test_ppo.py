@@ -106,8 +106,8 @@ def test_on_policy_without_clipping_the_gradient_is_the_policy_gradient():
         pi = Categorical(logits)
         return ra.policy_gradient_loss(pi, a, adv_tm1, **OPTIONS)[0]
 
-    found = jax.grad(ppo)(PI.logits)
-    assert_trees_close(found, jax.grad(plain)(PI.logits), atol=1e-6)
+    found = jax.jit(jax.grad(ppo))(PI.logits)
+    assert_trees_close(found, jax.jit(jax.grad(plain))(PI.logits), atol=1e-6)
 
 
 def test_nothing_is_gained_beyond_the_clip():
@@ -120,8 +120,9 @@ def test_nothing_is_gained_beyond_the_clip():
             *(pi, zero, jnp.log(one / 4), 0 * one, one, 0 * one), entropy_cost=0.0
         )[0]
 
-    assert jax.grad(loss)(0.0) == 0  # the ratio is 2, and more of it would be better
-    assert jax.grad(loss)(-3.0) < 0
+    slope = jax.jit(jax.grad(loss))
+    assert slope(0.0) == 0  # the ratio is 2, and more of it would be better
+    assert slope(-3.0) < 0
 
 
 def test_the_divergence_of_a_policy_from_itself_is_nought():
@@ -183,16 +184,18 @@ def test_no_steps_have_finite_advantages_and_gradients():
         return normalise_advantages(adv_tm1, mask_t=mask_t).sum()
 
     assert total(adv_tm1) == 0
-    assert jax.grad(total)(adv_tm1).tolist() == [0, 0, 0]
+    assert jax.jit(jax.grad(total))(adv_tm1).tolist() == [0, 0, 0]
     assert normalise_advantages(jnp.zeros((0, 3))).shape == (0, 3)
 
 
 def test_parts_of_a_batch_are_normalised_as_one():
     adv_tm1 = jnp.asarray(np.random.default_rng(0).normal(size=(4, 6)), jnp.float32)
     mask_t = jnp.asarray(np.random.default_rng(1).uniform(size=(4, 6)) > 0.5)
-    by_part = jax.vmap(
-        lambda x, m: normalise_advantages(x, mask_t=m, axis_name="parts"),
-        axis_name="parts",
+    by_part = jax.jit(
+        jax.vmap(
+            lambda x, m: normalise_advantages(x, mask_t=m, axis_name="parts"),
+            axis_name="parts",
+        )
     )
     want = normalise_advantages(adv_tm1, mask_t=mask_t)
     assert_trees_close(by_part(adv_tm1, mask_t), want, atol=1e-6)

@@ -24,14 +24,14 @@ BINS = np.linspace(-30, 30, 61)
 
 
 @pytest.mark.parametrize("eps", [0.0, 1e-3, 0.1])
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(values=st.lists(finite, min_size=5, max_size=5))
 def test_the_inverse_of_the_squash_is_exact(eps, values):
     tx, x = signed_hyperbolic(eps), jnp.asarray(values, jnp.float32)
     np.testing.assert_allclose(tx.inverse(tx.apply(x)), x, rtol=2e-6, atol=1e-30)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(values=st.lists(st.floats(-30, 30, width=32), min_size=5, max_size=5))
 def test_the_inverse_of_two_hot_is_exact_within_the_bins(values):
     tx, x = two_hot(BINS), jnp.asarray(values, jnp.float32)
@@ -42,7 +42,7 @@ def test_the_inverse_of_two_hot_is_exact_within_the_bins(values):
     assert ((p > 0).sum(-1) <= 2).all()
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(values=st.lists(st.floats(-900, 900, width=32), min_size=5, max_size=5))
 def test_the_inverse_of_the_pair_of_muzero_is_exact(values):
     tx, x = muzero(BINS), jnp.asarray(values, jnp.float32)
@@ -109,10 +109,11 @@ def test_targets_of_n_steps_are_those_of_rlax():
 def test_gradients_are_finite_at_nought_and_far_off():
     tx = signed_hyperbolic()
     for way in (tx.apply, tx.inverse):
-        slopes = jax.vmap(jax.grad(way))(jnp.asarray([0.0, 1e-20, -1e6, 1e6]))
+        slopes = jax.jit(jax.vmap(jax.grad(way)))(jnp.asarray([0.0, 1e-20, -1e6, 1e6]))
         assert (slopes > 0).all()
         assert np.isfinite(slopes).all()
-    np.testing.assert_allclose(jax.grad(tx.inverse)(0.0), 1 / jax.grad(tx.apply)(0.0))
+    there, back = (jax.jit(jax.grad(way))(0.0) for way in (tx.apply, tx.inverse))
+    np.testing.assert_allclose(back, 1 / there)
 
 
 @pytest.mark.parametrize("tx", [signed_hyperbolic(), two_hot(BINS), muzero(BINS)])

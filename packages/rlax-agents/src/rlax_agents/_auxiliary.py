@@ -91,10 +91,8 @@ def cumulant_loss(
     n = q_tm1.shape[-1]
     a_tm1 = check_actions(where, "a_tm1", a_tm1, steps, n=n, like=like, mask=mask_t)
 
-    def of_cumulants(flag: jax.Array | None) -> jax.Array | None:
-        if flag is None:
-            return None
-        lifted = flag.reshape(steps + (1,) * (c_t.ndim - len(steps)))
+    def of_cumulants(x: jax.Array) -> jax.Array:
+        lifted = x.reshape(steps + (1,) * (c_t.ndim - len(steps)))
         return jnp.broadcast_to(lifted, c_t.shape)
 
     q_tm1, q_t, c_t, discount_t = (
@@ -103,8 +101,8 @@ def cumulant_loss(
     targets = lambda_returns(
         *(lax.stop_gradient(c_t), of_cumulants(discount_t), q_t.max(-1)),
         lambda_=lambda_,
-        truncated_t=of_cumulants(truncated_t),
-        mask_t=of_cumulants(mask_t),
+        truncated_t=None if truncated_t is None else of_cumulants(truncated_t),
+        mask_t=None if mask_t is None else of_cumulants(mask_t),
     )
     index = of_cumulants(fill_masked(a_tm1, mask_t))
     errors = targets - jnp.take_along_axis(q_tm1, index[..., None], -1).squeeze(-1)
