@@ -86,9 +86,10 @@ def _squashed(function):
     return loss
 
 
-def _value_clipped(logits, a, log_mu, v, adv, target, v_mu, logits_mu, **options):
+def _value_clipped(logits, *given, **options):
+    *given, v_mu, logits_mu = given
     return ra.ppo_loss(
-        *(ra.Categorical(logits), a, log_mu, v, adv, target),
+        *(ra.Categorical(logits), *given),
         clip_value=0.2,
         v_mu_tm1=v_mu,
         kl_cost=0.5,

@@ -44,7 +44,7 @@ def test_duals_are_state_of_an_optimiser():
 
     def step(duals, state):
         def loss(duals):
-            return penalties("f", duals, OLD, decouple(OLD, NEW), 0.01, None)[1]
+            return penalties("f", duals, OLD, decouple(OLD, NEW), epsilons=0.01)[1]
 
         updates, state = chain.update(jax.grad(loss)(duals), state)
         return project_duals(optax.apply_updates(duals, updates)), state
@@ -58,7 +58,7 @@ def test_multipliers_rise_where_a_bound_is_broken_and_fall_where_it_holds():
     duals = init_duals(DiagonalGaussian)
     epsilons = {"mean": 1e-3, "scale": 10.0}
     slopes = jax.grad(
-        lambda d: penalties("f", d, OLD, decouple(OLD, NEW), epsilons, None)[1]
+        lambda d: penalties("f", d, OLD, decouple(OLD, NEW), epsilons=epsilons)[1]
     )(duals).log_alphas
     assert slopes["mean"] < 0 < slopes["scale"]
 
@@ -73,9 +73,9 @@ def test_parts_of_a_gaussian_diverge_apart():
 
 def test_constraints_of_dimensions_add_up_to_that_of_all():
     parts = decouple(OLD, NEW)
-    together = penalties("f", init_duals(DiagonalGaussian), OLD, parts, 0.02, None)
+    together = penalties("f", init_duals(DiagonalGaussian), OLD, parts, epsilons=0.02)
     duals = init_duals(DiagonalGaussian, dimensions=2)
-    apart = penalties("f", duals, OLD, parts, 0.01, None)
+    apart = penalties("f", duals, OLD, parts, epsilons=0.01)
     np.testing.assert_allclose(apart[0], together[0], rtol=1e-6)
     np.testing.assert_allclose(apart[1], together[1], rtol=1e-6)
     np.testing.assert_allclose(apart[2]["kl_mean"], together[2]["kl_mean"], rtol=1e-6)
@@ -95,12 +95,16 @@ def test_mistakes_are_named():
             "dimensions is 0, wanted 1",
         ),
         (
-            lambda: penalties("f", init_duals(Categorical), OLD, parts, 1.0, None),
+            lambda: penalties("f", init_duals(Categorical), OLD, parts, epsilons=1.0),
             r"f: duals are for \['policy'\], .*type init_duals\(DiagonalGaussian\)",
         ),
         (
             lambda: penalties(
-                "f", init_duals(DiagonalGaussian, dimensions=3), OLD, parts, 1.0, None
+                "f",
+                init_duals(DiagonalGaussian, dimensions=3),
+                OLD,
+                parts,
+                epsilons=1.0,
             ),
             r"alphas of shape \(3,\) for 'mean', wanted \(2,\); .*dimensions=2",
         ),

@@ -85,11 +85,9 @@ def categorical_q_loss(
       Bellemare et al., 2017, [A Distributional Perspective on Reinforcement
       Learning](https://arxiv.org/abs/1707.06887), algorithm 1.
     """
-    return _categorical(
-        "categorical_q_loss",
-        *(q_logits_tm1, a_tm1, r_t, discount_t, q_logits_t),
-        *(atoms, q_t_selector, mask_t),
-    ).loss(weights)
+    steps = check_transitions("categorical_q_loss", r_t, discount_t, mask_t)
+    given = steps, q_logits_tm1, a_tm1, q_logits_t
+    return _categorical(*given, atoms=atoms, selector=q_t_selector).loss(weights)
 
 
 def categorical_q_td_errors(
@@ -133,25 +131,21 @@ def categorical_q_td_errors(
     References:
       Hessel et al., 2018, [Rainbow](https://arxiv.org/abs/1710.02298).
     """
-    return _categorical(
-        "categorical_q_td_errors",
-        *(q_logits_tm1, a_tm1, r_t, discount_t, q_logits_t),
-        *(atoms, q_t_selector, mask_t),
-    ).errors()
+    steps = check_transitions("categorical_q_td_errors", r_t, discount_t, mask_t)
+    given = steps, q_logits_tm1, a_tm1, q_logits_t
+    return _categorical(*given, atoms=atoms, selector=q_t_selector).errors()
 
 
 def _categorical(
-    where: str,
+    steps: Transitions,
     q_logits_tm1: Any,
     a_tm1: Any,
-    r_t: Any,
-    discount_t: Any,
     q_logits_t: Any,
+    *,
     atoms: Any,
-    q_t_selector: Any,
-    mask_t: Any,
+    selector: Any,
 ) -> _Distributions:
-    steps = check_transitions(where, r_t, discount_t, mask_t)
+    where = steps.where
     q_logits_tm1, q_logits_t = steps.check_pair(
         "actions", "atoms", q_logits_tm1=q_logits_tm1, q_logits_t=q_logits_t
     )
@@ -166,7 +160,7 @@ def _categorical(
     logits_t = steps.fill(q_logits_t)
     z = jnp.asarray(values, logits_t.dtype)
     p_t = jax.nn.softmax(logits_t)
-    best = _greedy(steps, p_t @ z, q_t_selector)
+    best = _greedy(steps, p_t @ z, selector)
     moved_z = jnp.expand_dims(z, range(steps.r_t.ndim))
     moved_z = steps.r_t[..., None] + steps.discount_t[..., None] * moved_z
     target = lax.stop_gradient(project_categorical(moved_z, take(p_t, best), z))
@@ -265,11 +259,11 @@ def quantile_q_loss(
       Dabney et al., 2018, [Distributional Reinforcement Learning with Quantile
       Regression](https://arxiv.org/abs/1710.10044), equation 10 and algorithm 1.
     """
-    return _quantile(
-        "quantile_q_loss",
-        *(q_quantiles_tm1, a_tm1, r_t, discount_t, q_quantiles_t),
-        *(tau_tm1, q_t_selector, huber, mask_t),
-    ).loss(weights)
+    steps = check_transitions("quantile_q_loss", r_t, discount_t, mask_t)
+    given = steps, q_quantiles_tm1, a_tm1, q_quantiles_t
+    return _quantile(*given, tau=tau_tm1, selector=q_t_selector, huber=huber).loss(
+        weights
+    )
 
 
 def quantile_q_td_errors(
@@ -309,34 +303,30 @@ def quantile_q_td_errors(
       >>> quantile_q_td_errors(quantiles, a, one, one, quantiles, huber=None).tolist()
       [0.75]
     """
-    return _quantile(
-        "quantile_q_td_errors",
-        *(q_quantiles_tm1, a_tm1, r_t, discount_t, q_quantiles_t),
-        *(tau_tm1, q_t_selector, huber, mask_t),
-    ).errors()
+    steps = check_transitions("quantile_q_td_errors", r_t, discount_t, mask_t)
+    given = steps, q_quantiles_tm1, a_tm1, q_quantiles_t
+    return _quantile(*given, tau=tau_tm1, selector=q_t_selector, huber=huber).errors()
 
 
 def _quantile(
-    where: str,
+    steps: Transitions,
     q_quantiles_tm1: Any,
     a_tm1: Any,
-    r_t: Any,
-    discount_t: Any,
     q_quantiles_t: Any,
-    tau_tm1: Any,
-    q_t_selector: Any,
+    *,
+    tau: Any,
+    selector: Any,
     huber: float | None,
-    mask_t: Any,
 ) -> _Distributions:
-    steps = check_transitions(where, r_t, discount_t, mask_t)
+    where = steps.where
     before = steps.check("q_quantiles_tm1", q_quantiles_tm1, "actions", "quantiles")
     after = steps.check("q_quantiles_t", q_quantiles_t, "actions", "quantiles")
     wanted = (*before.shape[:-1], after.shape[-1])
     check_shape(where, "q_quantiles_t", after, wanted, like="q_quantiles_tm1")
     a_tm1 = steps.check_taken("a_tm1", a_tm1, before)
     values_tm1, q_t = steps.fill(take(before, a_tm1)), steps.fill(after)
-    tau = _quantiles(steps, tau_tm1, values_tm1)
-    best = _greedy(steps, q_t.mean(-1), q_t_selector)
+    tau = _quantiles(steps, tau, values_tm1)
+    best = _greedy(steps, q_t.mean(-1), selector)
     target = steps.r_t[..., None] + steps.discount_t[..., None] * take(q_t, best)
     delta = lax.stop_gradient(target)[..., None, :] - values_tm1[..., :, None]
     size = jnp.abs(delta)

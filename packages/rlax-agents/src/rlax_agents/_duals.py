@@ -151,8 +151,9 @@ def penalties(
     duals: MPODuals,
     old: Any,
     parts: dict[str, Any],
+    *,
     epsilons: float | Mapping[str, float],
-    mask_t: jax.Array | None,
+    mask_t: jax.Array | None = None,
 ) -> tuple[jax.Array, jax.Array, Metrics]:
     """Losses of the policy and of the multipliers for what is constrained.
 

@@ -14,7 +14,7 @@ from rlax_agents._recurrence import Method
 from rlax_agents._vtrace import vtrace
 
 
-def impala_loss(
+def impala_loss(  # noqa: PLR0917 (policy, actions, then what was seen)
     pi_tm1: Policy,
     a_tm1: Any,
     log_mu_tm1: Any,

@@ -126,12 +126,14 @@ def mpo_loss(
     log_pi = jnp.where(weights > 0, log_pi, 0)
     kl_q = lax.stop_gradient((weights * q_tm1).sum(0) / temperature - log_z)
     return _with_penalties(
-        *(where, duals, old, parts, epsilon_kl, mask_t),
-        {
+        *(where, duals, old, parts),
+        epsilons=epsilon_kl,
+        mask_t=mask_t,
+        losses={
             "policy_loss": mean_of_steps(-(weights * log_pi).sum(0), mask_t),
             "temperature_loss": temperature_loss,
         },
-        {
+        metrics={
             "temperature": lax.stop_gradient(temperature),
             "kl_q": mean_of_steps(kl_q, mask_t),
         },
@@ -223,12 +225,14 @@ def vmpo_loss(
     psi = share * jnp.exp(jnp.where(share > 0, scores - log_z, 0))
     log_mean = log_z - jnp.log(jnp.maximum(best.sum(dtype=log_z.dtype), 1))
     return _with_penalties(
-        *(where, duals, old, decouple(old, pi), epsilon_kl, mask_t),
-        {
+        *(where, duals, old, decouple(old, pi)),
+        epsilons=epsilon_kl,
+        mask_t=mask_t,
+        losses={
             "policy_loss": jnp.where(some, -(lax.stop_gradient(psi) * log_pi).sum(), 0),
             "temperature_loss": jnp.where(some, temperature * (epsilon + log_mean), 0),
         },
-        {"temperature": lax.stop_gradient(temperature)},
+        metrics={"temperature": lax.stop_gradient(temperature)},
     )
 
 
@@ -246,13 +250,14 @@ def _with_penalties(
     duals: MPODuals,
     old: Any,
     parts: dict[str, Any],
-    epsilon_kl: float | Mapping[str, float],
+    *,
+    epsilons: float | Mapping[str, float],
     mask_t: jax.Array | None,
     losses: Metrics,
     metrics: Metrics,
 ) -> tuple[jax.Array, Metrics]:
     kl_loss, alpha_loss, by_part = penalties(
-        where, duals, old, parts, epsilon_kl, mask_t
+        where, duals, old, parts, epsilons=epsilons, mask_t=mask_t
     )
     losses = {**losses, "kl_loss": kl_loss, "alpha_loss": alpha_loss}
     return sum(losses.values(), jnp.float32(0)), {**losses, **metrics, **by_part}

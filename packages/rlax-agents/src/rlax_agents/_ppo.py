@@ -18,7 +18,7 @@ from rlax_agents._policy_gradient import explained_variance
 from rlax_agents._recurrence import fill_masked
 
 
-def ppo_loss(
+def ppo_loss(  # noqa: PLR0917 (policy, actions, then what was seen)
     pi_tm1: Policy,
     a_tm1: Any,
     log_mu_tm1: Any,

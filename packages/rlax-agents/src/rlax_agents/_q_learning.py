@@ -9,7 +9,13 @@ from typing import Any
 import jax
 
 from rlax_agents._mean import Metrics
-from rlax_agents._regression import Regression, check_transitions, decode, take
+from rlax_agents._regression import (
+    Regression,
+    Transitions,
+    check_transitions,
+    decode,
+    take,
+)
 from rlax_agents._transforms import ValueTransform
 
 
@@ -60,9 +66,8 @@ def q_loss(
       with a transform, Pohlen et al., 2018, [Observe and Look
       Further](https://arxiv.org/abs/1805.11593), section 3.2.
     """
-    regression = _q(
-        "q_loss", q_tm1, a_tm1, r_t, discount_t, q_t, None, transform, mask_t
-    )
+    steps = check_transitions("q_loss", r_t, discount_t, mask_t)
+    regression = _q(steps, q_tm1, a_tm1, q_t, None, transform=transform)
     return regression.loss(huber=huber, weights=weights)
 
 
@@ -99,12 +104,11 @@ def q_td_errors(
       >>> q_td_errors(q, a, one, one, q).tolist()
       [2.0]
     """
-    return _q(
-        "q_td_errors", q_tm1, a_tm1, r_t, discount_t, q_t, None, transform, mask_t
-    ).errors()
+    steps = check_transitions("q_td_errors", r_t, discount_t, mask_t)
+    return _q(steps, q_tm1, a_tm1, q_t, None, transform=transform).errors()
 
 
-def double_q_loss(
+def double_q_loss(  # noqa: PLR0917 (the order of rlax's arguments)
     q_tm1: Any,
     a_tm1: Any,
     r_t: Any,
@@ -150,14 +154,12 @@ def double_q_loss(
       Van Hasselt et al., 2016, [Deep Reinforcement Learning with Double
       Q-learning](https://arxiv.org/abs/1509.06461), equation 4.
     """
-    regression = _q(
-        "double_q_loss",
-        *(q_tm1, a_tm1, r_t, discount_t, q_t, q_t_selector, transform, mask_t),
-    )
+    steps = check_transitions("double_q_loss", r_t, discount_t, mask_t)
+    regression = _q(steps, q_tm1, a_tm1, q_t, q_t_selector, transform=transform)
     return regression.loss(huber=huber, weights=weights)
 
 
-def double_q_td_errors(
+def double_q_td_errors(  # noqa: PLR0917 (the order of rlax's arguments)
     q_tm1: Any,
     a_tm1: Any,
     r_t: Any,
@@ -192,24 +194,19 @@ def double_q_td_errors(
       >>> double_q_td_errors(q, a, one, one, q, -q).tolist()
       [1.0]
     """
-    return _q(
-        "double_q_td_errors",
-        *(q_tm1, a_tm1, r_t, discount_t, q_t, q_t_selector, transform, mask_t),
-    ).errors()
+    steps = check_transitions("double_q_td_errors", r_t, discount_t, mask_t)
+    return _q(steps, q_tm1, a_tm1, q_t, q_t_selector, transform=transform).errors()
 
 
 def _q(
-    where: str,
+    steps: Transitions,
     q_tm1: Any,
     a_tm1: Any,
-    r_t: Any,
-    discount_t: Any,
     q_t: Any,
     q_t_selector: Any,
+    *,
     transform: ValueTransform | None,
-    mask_t: Any,
 ) -> Regression:
-    steps = check_transitions(where, r_t, discount_t, mask_t)
     q_tm1, q_t = steps.check_pair("actions", transform=transform, q_tm1=q_tm1, q_t=q_t)
     a_tm1 = steps.check_taken("a_tm1", a_tm1, q_tm1)
     values = decode(steps.fill(q_t), transform)

@@ -12,7 +12,13 @@ import jax
 
 from rlax_agents._checks import check_probabilities, check_shape
 from rlax_agents._mean import Metrics
-from rlax_agents._regression import Regression, check_transitions, decode, take
+from rlax_agents._regression import (
+    Regression,
+    Transitions,
+    check_transitions,
+    decode,
+    take,
+)
 from rlax_agents._transforms import ValueTransform
 
 
@@ -58,7 +64,8 @@ def td_loss(
       Sutton, 1988, [Learning to predict by the methods of temporal
       differences](https://doi.org/10.1007/BF00115009).
     """
-    regression = _td("td_loss", v_tm1, r_t, discount_t, v_t, transform, mask_t)
+    steps = check_transitions("td_loss", r_t, discount_t, mask_t)
+    regression = _td(steps, v_tm1, v_t, transform=transform)
     return regression.loss(huber=huber, weights=weights)
 
 
@@ -93,24 +100,18 @@ def td_errors(
       >>> td_errors(jnp.array([0.0, 4.0]), one, 0.5 * one, 2 * one).tolist()
       [2.0, -2.0]
     """
-    return _td("td_errors", v_tm1, r_t, discount_t, v_t, transform, mask_t).errors()
+    steps = check_transitions("td_errors", r_t, discount_t, mask_t)
+    return _td(steps, v_tm1, v_t, transform=transform).errors()
 
 
 def _td(
-    where: str,
-    v_tm1: Any,
-    r_t: Any,
-    discount_t: Any,
-    v_t: Any,
-    transform: ValueTransform | None,
-    mask_t: Any,
+    steps: Transitions, v_tm1: Any, v_t: Any, *, transform: ValueTransform | None
 ) -> Regression:
-    steps = check_transitions(where, r_t, discount_t, mask_t)
     v_tm1, v_t = steps.check_pair(transform=transform, v_tm1=v_tm1, v_t=v_t)
     return steps.regress(v_tm1, decode(steps.fill(v_t), transform), transform)
 
 
-def sarsa_loss(
+def sarsa_loss(  # noqa: PLR0917 (the order of rlax's arguments)
     q_tm1: Any,
     a_tm1: Any,
     r_t: Any,
@@ -153,13 +154,12 @@ def sarsa_loss(
       Rummery and Niranjan, 1994, On-line Q-learning using connectionist systems;
       Sutton and Barto, 2018, Reinforcement Learning, equation 6.7.
     """
-    regression = _sarsa(
-        "sarsa_loss", q_tm1, a_tm1, r_t, discount_t, q_t, a_t, transform, mask_t
-    )
+    steps = check_transitions("sarsa_loss", r_t, discount_t, mask_t)
+    regression = _sarsa(steps, q_tm1, a_tm1, q_t, a_t, transform=transform)
     return regression.loss(huber=huber, weights=weights)
 
 
-def sarsa_td_errors(
+def sarsa_td_errors(  # noqa: PLR0917 (the order of rlax's arguments)
     q_tm1: Any,
     a_tm1: Any,
     r_t: Any,
@@ -194,23 +194,19 @@ def sarsa_td_errors(
       >>> sarsa_td_errors(q, a, one, one, q, 1 - a).tolist()
       [2.0]
     """
-    return _sarsa(
-        "sarsa_td_errors", q_tm1, a_tm1, r_t, discount_t, q_t, a_t, transform, mask_t
-    ).errors()
+    steps = check_transitions("sarsa_td_errors", r_t, discount_t, mask_t)
+    return _sarsa(steps, q_tm1, a_tm1, q_t, a_t, transform=transform).errors()
 
 
 def _sarsa(
-    where: str,
+    steps: Transitions,
     q_tm1: Any,
     a_tm1: Any,
-    r_t: Any,
-    discount_t: Any,
     q_t: Any,
     a_t: Any,
+    *,
     transform: ValueTransform | None,
-    mask_t: Any,
 ) -> Regression:
-    steps = check_transitions(where, r_t, discount_t, mask_t)
     q_tm1, q_t = steps.check_pair("actions", transform=transform, q_tm1=q_tm1, q_t=q_t)
     a_tm1 = steps.check_taken("a_tm1", a_tm1, q_tm1)
     a_t = steps.check_taken("a_t", a_t, q_t)
@@ -218,7 +214,7 @@ def _sarsa(
     return steps.regress(take(q_tm1, a_tm1), v_t, transform)
 
 
-def expected_sarsa_loss(
+def expected_sarsa_loss(  # noqa: PLR0917 (the order of rlax's arguments)
     q_tm1: Any,
     a_tm1: Any,
     r_t: Any,
@@ -263,14 +259,12 @@ def expected_sarsa_loss(
       Van Seijen et al., 2009, A Theoretical and Empirical Analysis of Expected Sarsa;
       Sutton and Barto, 2018, Reinforcement Learning, equation 6.9.
     """
-    regression = _expected_sarsa(
-        "expected_sarsa_loss",
-        *(q_tm1, a_tm1, r_t, discount_t, q_t, pi_t, transform, mask_t),
-    )
+    steps = check_transitions("expected_sarsa_loss", r_t, discount_t, mask_t)
+    regression = _expected_sarsa(steps, q_tm1, a_tm1, q_t, pi_t, transform=transform)
     return regression.loss(huber=huber, weights=weights)
 
 
-def expected_sarsa_td_errors(
+def expected_sarsa_td_errors(  # noqa: PLR0917 (the order of rlax's arguments)
     q_tm1: Any,
     a_tm1: Any,
     r_t: Any,
@@ -305,28 +299,24 @@ def expected_sarsa_td_errors(
       >>> expected_sarsa_td_errors(q, a, one, one, q, jnp.array([[0.5, 0.5]])).tolist()
       [2.0]
     """
-    return _expected_sarsa(
-        "expected_sarsa_td_errors",
-        *(q_tm1, a_tm1, r_t, discount_t, q_t, pi_t, transform, mask_t),
-    ).errors()
+    steps = check_transitions("expected_sarsa_td_errors", r_t, discount_t, mask_t)
+    regression = _expected_sarsa(steps, q_tm1, a_tm1, q_t, pi_t, transform=transform)
+    return regression.errors()
 
 
 def _expected_sarsa(
-    where: str,
+    steps: Transitions,
     q_tm1: Any,
     a_tm1: Any,
-    r_t: Any,
-    discount_t: Any,
     q_t: Any,
     pi_t: Any,
+    *,
     transform: ValueTransform | None,
-    mask_t: Any,
 ) -> Regression:
-    steps = check_transitions(where, r_t, discount_t, mask_t)
     q_tm1, q_t = steps.check_pair("actions", transform=transform, q_tm1=q_tm1, q_t=q_t)
     a_tm1 = steps.check_taken("a_tm1", a_tm1, q_tm1)
     pi_t, q_t = steps.check("pi_t", pi_t, "actions"), decode(steps.fill(q_t), transform)
-    check_shape(where, "pi_t", pi_t, q_t.shape, like="q_t")
-    check_probabilities(where, "pi_t", pi_t, mask=steps.mask_t)
+    check_shape(steps.where, "pi_t", pi_t, q_t.shape, like="q_t")
+    check_probabilities(steps.where, "pi_t", pi_t, mask=steps.mask_t)
     v_t = (steps.fill(pi_t) * q_t).sum(-1)
     return steps.regress(take(q_tm1, a_tm1), v_t, transform)
