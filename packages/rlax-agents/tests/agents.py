@@ -1,6 +1,5 @@
 """Small agents for tests: quick to compile, and one for every kind."""
 
-import haiku as hk
 import jax
 import jax.numpy as jnp
 import optax
@@ -91,6 +90,16 @@ AGENTS = {
         n_step=3,
         atoms=ra.Atoms(-1.0, 1.0, 11),
     ),
+    "mpo": ra.MPO(
+        ENV,
+        policy_network=ra.stochastic_policy(ENV.action_spec, hidden=(16,)),
+        critic_network=VALUES,
+        optimizer=RATE,
+        capacity=50,
+        min_steps=6,
+        batch_size=32,
+        target_period=5,
+    ),
     "bonus": ra.WithBonus(
         ra.PPO(
             ENV,
@@ -104,7 +113,3 @@ AGENTS = {
         bits=6,
     ),
 }
-
-
-def transformed(function):
-    return hk.without_apply_rng(hk.transform(function))

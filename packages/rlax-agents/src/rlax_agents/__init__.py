@@ -12,6 +12,7 @@ from rlax_agents._auxiliary import (
 from rlax_agents._bonus_agent import WithBonus
 from rlax_agents._cartpole import CartPole
 from rlax_agents._catch import Catch
+from rlax_agents._checkpoint import CheckpointError, load_state, save_state
 from rlax_agents._checks import ArgumentError
 from rlax_agents._counts import CountBonus, Counts, simhash
 from rlax_agents._deep_sea import DeepSea
@@ -41,7 +42,15 @@ from rlax_agents._impala import impala_loss
 from rlax_agents._impala_agent import IMPALA
 from rlax_agents._intrinsic import EpisodicMemory, MemoryState
 from rlax_agents._mpo import mpo_loss, vmpo_loss
-from rlax_agents._networks import action_values, actor_critic, mlp, policy_head
+from rlax_agents._mpo_agent import MPO
+from rlax_agents._networks import (
+    action_critic,
+    action_values,
+    actor_critic,
+    mlp,
+    policy_head,
+    stochastic_policy,
+)
 from rlax_agents._off_policy import (
     general_off_policy_returns,
     q_lambda,
@@ -62,6 +71,7 @@ from rlax_agents._q_learning import (
     q_loss,
     q_td_errors,
 )
+from rlax_agents._recipes import RECIPES, Recipe, recipe
 from rlax_agents._recurrence import Method
 from rlax_agents._regression import error_loss
 from rlax_agents._replay import Replay, ReplayState, Sample
@@ -90,7 +100,9 @@ from rlax_agents._vtrace import VTrace, vtrace
 __all__ = [
     "DQN",
     "IMPALA",
+    "MPO",
     "PPO",
+    "RECIPES",
     "Agent",
     "ArgumentError",
     "Atoms",
@@ -98,6 +110,7 @@ __all__ = [
     "CartPole",
     "Catch",
     "Categorical",
+    "CheckpointError",
     "Continuous",
     "CountBonus",
     "Counts",
@@ -120,6 +133,7 @@ __all__ = [
     "PopArtState",
     "PrioritisedReplay",
     "PrioritisedState",
+    "Recipe",
     "Replay",
     "ReplayState",
     "Rollout",
@@ -134,6 +148,7 @@ __all__ = [
     "ValueTransform",
     "WithBonus",
     "a2c_loss",
+    "action_critic",
     "action_values",
     "actor_critic",
     "adapt_noise_scale",
@@ -161,6 +176,7 @@ __all__ = [
     "init_duals",
     "init_train",
     "lambda_returns",
+    "load_state",
     "mlp",
     "mpo_loss",
     "muzero",
@@ -179,12 +195,15 @@ __all__ = [
     "q_td_errors",
     "quantile_q_loss",
     "quantile_q_td_errors",
+    "recipe",
     "restart",
     "retrace",
     "sarsa_loss",
     "sarsa_td_errors",
+    "save_state",
     "signed_hyperbolic",
     "simhash",
+    "stochastic_policy",
     "td_errors",
     "td_loss",
     "to_columns",

@@ -125,6 +125,52 @@ def action_values(
     return hk.without_apply_rng(hk.transform(forward))
 
 
+def stochastic_policy(
+    action_spec: ActionSpec, *, hidden: Sequence[int] = (64, 64)
+) -> hk.Transformed:
+    """A perceptron for a policy whose scale is a function of the state, too.
+
+    Args:
+      action_spec: of the environment.
+      hidden: widths of the layers.
+
+    Returns:
+      Transformed; `apply(params, observation[batch])` gives a policy of flat actions.
+    """
+
+    def forward(observation: Any) -> Policy:
+        x = mlp(observation, hidden)
+        if not isinstance(action_spec, Continuous):
+            return policy_head(x, action_spec)
+        low, high = (bound.ravel() for bound in action_spec.bounds())
+        middle, half = (low + high) / 2, (high - low) / 2
+        small = hk.initializers.Orthogonal(0.01)
+        mean = middle[None] + half[None] * hk.Linear(low.size, w_init=small)(x)
+        spread = jax.nn.softplus(hk.Linear(low.size, w_init=small)(x))
+        # Half of the half-width at first: softplus of 0 is log 2.
+        scale = half[None] * (spread * (0.5 / np.log(2)) + 1e-3)
+        return DiagonalGaussian(mean, scale)
+
+    return hk.without_apply_rng(hk.transform(forward))
+
+
+def action_critic(*, hidden: Sequence[int] = (64, 64)) -> hk.Transformed:
+    """A perceptron for the value of a continuous action.
+
+    Args:
+      hidden: widths of the layers.
+
+    Returns:
+      Transformed; `apply(params, observation[batch], a[batch, size])` gives [batch].
+    """
+
+    def forward(observation: Any, a: jax.Array) -> jax.Array:
+        x = mlp((observation, a), hidden, activation=jax.nn.relu)
+        return hk.Linear(1)(x)[..., 0]
+
+    return hk.without_apply_rng(hk.transform(forward))
+
+
 def example_of(observation_spec: Any, num: int = 1) -> Any:
     """A batch of observations of a spec, all zeros, to make parameters with."""
     return jax.tree.map(

@@ -142,7 +142,7 @@ def train_step(
     num_envs = ended.shape[0]
     found = {
         "episode_return": jnp.where(ended, episodes.finished, 0).sum()
-        / jnp.maximum(ended.sum(), 1),
+        / jnp.maximum(ended.sum(), 1).astype(jnp.float32),
         "episodes": episodes.count.sum(),
         "steps": after.updates * (agent.unroll_length * num_envs),
     }
