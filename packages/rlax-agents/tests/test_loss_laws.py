@@ -4,6 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.sharding import AxisType, NamedSharding
+from jax.sharding import PartitionSpec as P
 from loss_cases import CASES, arrays_of, batch, spoil
 
 from chex_harness import assert_compiles, assert_trees_close
@@ -233,3 +235,16 @@ def test_negative_weights_raise(name):
         ArgumentError, match=r"weights is -1 at \[0, 0\], wanted 0 or more"
     ):
         case.loss(*arrays_of(case).values(), weights=-jnp.ones_like(WEIGHTS))
+
+
+@pytest.mark.devices(4)
+@pytest.mark.parametrize("name", ["categorical", "q", "ppo", "impala", "vmpo"])
+def test_losses_of_a_batch_over_devices_are_those_of_one(name, devices):
+    arrays = arrays_of(CASES[name])
+    want = run(CASES[name], arrays, weights=WEIGHTS, mask_t=MASK)
+    mesh = jax.make_mesh((4,), ("data",), (AxisType.Explicit,), devices=devices)
+    with jax.set_mesh(mesh):
+        spread = NamedSharding(mesh, P(None, "data"))
+        given = jax.device_put((arrays, WEIGHTS, MASK), spread)
+        found = run(CASES[name], given[0], weights=given[1], mask_t=given[2])
+    assert_trees_close(found, want, atol=1e-5)

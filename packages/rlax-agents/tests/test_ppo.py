@@ -203,6 +203,20 @@ def test_parts_of_a_batch_are_normalised_as_one():
     assert by_part(adv_tm1, one)[2, 3] == adv_tm1[2, 3]
 
 
+@pytest.mark.devices(4)
+def test_parts_on_devices_are_normalised_as_one(mesh):
+    adv_tm1 = jnp.asarray(np.random.default_rng(0).normal(size=(3, 8)), jnp.float32)
+    lies = jax.sharding.PartitionSpec(None, "data")
+    by_part = jax.shard_map(
+        lambda x: normalise_advantages(x, axis_name="data"),
+        mesh=mesh,
+        in_specs=lies,
+        out_specs=lies,
+    )
+    found = jax.jit(by_part)(adv_tm1)
+    assert_trees_close(found, normalise_advantages(adv_tm1), atol=1e-6)
+
+
 def test_advantages_keep_their_dtype():
     adv_tm1 = F["adv_tm1"].astype(jnp.bfloat16)
     found = normalise_advantages(adv_tm1)

@@ -12,6 +12,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.sharding import NamedSharding, PartitionSpec
 
 from rlax_agents._actor import Acted, check_acted
 from rlax_agents._checks import (
@@ -239,7 +240,12 @@ def vmpo_loss(
 def _best(adv: jax.Array, fraction: float, mask_t: jax.Array | None) -> jax.Array:
     """Which of the steps that count have the most advantage; ties count too."""
     counts = jnp.ones(adv.shape, bool) if mask_t is None else mask_t
-    ranked = jnp.sort(jnp.where(counts, adv, -jnp.inf), axis=None, descending=True)
+    ranked = jnp.where(counts, adv, -jnp.inf)
+    mesh = jax.typeof(adv).sharding.mesh
+    if mesh.axis_names and mesh.are_all_axes_explicit:
+        # Ranks are of the whole batch, and so asks for all of it to be in one place.
+        ranked = jax.sharding.reshard(ranked, NamedSharding(mesh, PartitionSpec()))
+    ranked = jnp.sort(ranked, axis=None, descending=True)
     share = (fraction * counts.sum(dtype=jnp.float32)).astype(jnp.int32)
     least = ranked[jnp.maximum(share, 1) - 1]
     return counts & (adv >= least)
