@@ -170,7 +170,7 @@ def penalties(
             f"{where}: duals are for {sorted(duals.log_alphas)}, and the policy has "
             f"{sorted(parts)}; type init_duals({type(old).__name__})"
         )
-    kl_loss, alpha_loss, metrics = jnp.float32(0), jnp.float32(0), {}
+    kl_losses, alpha_losses, metrics = [], [], {}
     for name, part in parts.items():
         alpha = jnp.exp(duals.log_alphas[name])
         if alpha.ndim:
@@ -184,9 +184,15 @@ def penalties(
         else:
             kl_t = old.kl(part)[..., None]
         each = jnp.expand_dims(jnp.atleast_1d(alpha), range(kl_t.ndim - 1))
-        kl_loss += mean_of_steps((lax.stop_gradient(each) * kl_t).sum(-1), mask_t)
+        each = each.astype(kl_t.dtype)
+        kl_loss_t = (lax.stop_gradient(each) * kl_t).sum(-1)
+        kl_losses.append(mean_of_steps(kl_loss_t, mask_t))
         slack_t = epsilons[name] - lax.stop_gradient(kl_t)
-        alpha_loss += mean_of_steps((each * slack_t).sum(-1), mask_t)
+        alpha_losses.append(mean_of_steps((each * slack_t).sum(-1), mask_t))
         metrics[f"kl_{name}"] = mean_of_steps(lax.stop_gradient(kl_t).sum(-1), mask_t)
         metrics[f"alpha_{name}"] = lax.stop_gradient(alpha.mean())
-    return kl_loss, alpha_loss, metrics
+    return (
+        sum(kl_losses[1:], kl_losses[0]),
+        sum(alpha_losses[1:], alpha_losses[0]),
+        metrics,
+    )

@@ -156,7 +156,7 @@ class EpisodicMemory:
         return jnp.where(mask, reward, 0), jax.tree.map(keep, new, state)
 
     def _step(self, state: MemoryState, x: jax.Array) -> tuple[jax.Array, MemoryState]:
-        known = jnp.arange(self.capacity) < state.count
+        known = jnp.arange(self.capacity, dtype=jnp.int32) < state.count
         apart = jnp.minimum(((state.embeddings - x[None]) ** 2).sum(-1), _FAR)
         nearest, _ = lax.top_k(jnp.where(known, -apart, -jnp.inf), self.neighbours)
         there = nearest > -jnp.inf

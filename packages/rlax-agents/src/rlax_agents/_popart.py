@@ -114,9 +114,9 @@ class PopArt:
         targets = check_float(where, "targets", targets)
         mask_t = check_mask(where, "mask_t", mask_t, targets.shape, like="targets")
         task = self._task(where, task, targets, mask_t)
-        of_task = jax.nn.one_hot(task, self.tasks, dtype=jnp.float32)
+        of_task = jax.nn.one_hot(task, self.tasks, dtype=state.shift.dtype)
         of_task = fill_masked(of_task, mask_t).reshape(-1, self.tasks)
-        x = widen(fill_masked(targets, mask_t)).reshape(-1, 1)
+        x = fill_masked(targets, mask_t).astype(state.shift.dtype).reshape(-1, 1)
 
         def mean(values: jax.Array) -> jax.Array:
             total = (of_task * values).sum(0)
@@ -127,7 +127,7 @@ class PopArt:
         count = count if axis_name is None else lax.psum(count, axis_name)
         center = mean(x)
         spread = mean((x - center[None]) ** 2)
-        beta = jnp.where(count > 0, self.step_size, 0)
+        beta = self.step_size * (count > 0).astype(count.dtype)
         moved = center - state.shift
         variance = (1 - beta) * (state.variance + beta * moved**2) + beta * spread
         bounded = jnp.clip(variance, self.scale_min**2, self.scale_max**2)
@@ -150,8 +150,9 @@ class PopArt:
         """
         values = check_float("PopArt.normalise", "values", values)
         task = self._task("PopArt.normalise", task, values, None)
-        normalised = (widen(values) - state.shift[task]) / state.scale[task]
-        return normalised.astype(values.dtype)
+        x = widen(values)
+        shift, scale = (s[task].astype(x.dtype) for s in (state.shift, state.scale))
+        return ((x - shift) / scale).astype(values.dtype)
 
     def unnormalise(
         self, state: PopArtState, values: Any, task: Any = None
@@ -171,8 +172,9 @@ class PopArt:
         """
         values = check_float("PopArt.unnormalise", "values", values)
         task = self._task("PopArt.unnormalise", task, values, None)
-        true = widen(values) * state.scale[task] + state.shift[task]
-        return true.astype(values.dtype)
+        x = widen(values)
+        shift, scale = (s[task].astype(x.dtype) for s in (state.shift, state.scale))
+        return (x * scale + shift).astype(values.dtype)
 
     def rescale(
         self, layer: Mapping[str, Any], old: PopArtState, new: PopArtState

@@ -175,12 +175,14 @@ def normalise_advantages(
         found = lax.stop_gradient(values.max(initial=0))
         return found if axis_name is None else lax.pmax(found, axis_name)
 
+    # In units of the largest, so that squares of any size are numbers.
+    size = largest(jnp.abs(x))
+    scaled = x / jnp.where(size > 0, size, 1)
     n = total(counts.astype(x.dtype))
-    mean = total(x) / jnp.maximum(n, 1)
-    centred = fill_masked(x - mean, counts)
+    mean = total(scaled) / jnp.maximum(n, 1)
+    centred = fill_masked(scaled - mean, counts)
     variance = total(centred**2) / jnp.maximum(n, 1)
-    # What rounding leaves of equal numbers grows with their size.
-    noise = 8 * float(jnp.finfo(adv_tm1.dtype).eps) * largest(jnp.abs(x))
-    varies = variance > noise**2
-    scaled = centred * lax.rsqrt(jnp.where(varies, variance, 1))
-    return jnp.where(n == 1, x, jnp.where(varies, scaled, 0)).astype(adv_tm1.dtype)
+    # What rounding leaves of equal numbers.
+    varies = variance > (8 * float(jnp.finfo(adv_tm1.dtype).eps)) ** 2
+    unit = centred * lax.rsqrt(jnp.where(varies, variance, 1))
+    return jnp.where(n == 1, x, jnp.where(varies, unit, 0)).astype(adv_tm1.dtype)
