@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+import jraph_kit as jk
 from jraph_kit import (
     GraphsError,
     batch,
@@ -67,3 +68,24 @@ def test_errors_say_what_was_found():
         to_dense(from_coo([0], [0], n_node=1, edges=np.zeros((1, 2))))
     with pytest.raises(GraphsError, match="add up to 3, and there are 2 rows"):
         from_coo([0], [0], n_node=3, nodes=(np.zeros((2, 1))))
+
+
+def test_sums_of_parallel_edges_fit_or_are_refused():
+    graph = jk.from_coo([0, 0], [1, 1], n_node=2, edges=np.array([200, 55], "uint8"))
+    assert jk.to_dense(graph)[0, 1] == 255
+    text = r"node 0 to node 1 add up to 400, which uint8 cannot hold; widen"
+    with pytest.raises(jk.GraphsError, match=text):
+        jk.to_dense(graph._replace(edges=np.array([200, 200], "uint8")))
+    many = jk.from_coo(
+        np.zeros(300, int), np.ones(300, int), n_node=2, edges=np.ones(300, "float16")
+    )
+    tenths = many._replace(edges=np.full(300, 0.1, "float16"))
+    assert jk.to_dense(tenths)[0, 1] == np.float16(300 * float(np.float16(0.1)))
+    assert jk.to_dense(graph._replace(edges=np.array([True, True])))[0, 1]
+
+
+def test_features_are_named():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'n_node'"):
+        jk.from_dense([[0.0]], n_node=1)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'edges'"):
+        jk.from_csr([0, 0], [], edges=[])

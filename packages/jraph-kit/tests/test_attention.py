@@ -70,3 +70,9 @@ def test_nodes_see_themselves_with_self_edges(case):
     both = adjacency | np.eye(6, dtype=bool)
     wanted = np.einsum("uv,uhf->vhf", both / both.sum(0), x)
     np.testing.assert_allclose(net(looped).nodes, wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_no_nodes_give_none():
+    none = jk.from_coo([], [], n_node=0, nodes=np.zeros((0, 2, 3)))
+    net = jk.GAT(lambda x: x, lambda s, r, e: s[..., :1])
+    assert net(none).nodes.shape == (0, 6)

@@ -93,3 +93,29 @@ def test_errors_say_what_was_found(some_graphs):
         jk.pad(graph, n_node=2, n_edge=3, n_graph=2)
     with pytest.raises(jk.GraphsError, match="nodes are None, so their number is"):
         _ = jk.pad(graph, n_node=3, n_edge=3, n_graph=2).node_mask
+
+
+def test_numbers_of_graphs_are_in_range(some_graphs):
+    graphs = some_graphs(3)
+    for n_real, text in (
+        (-1, "n_real is -1; wanted"),
+        (5, "n_real is 5, and there are 3"),
+    ):
+        for host in (jk.unpad, jk.unbatch):
+            with pytest.raises(jk.GraphsError, match=text):
+                host(jk.Batch(graphs, n_real))
+    for size in (None, "a", 4.5):
+        with pytest.raises(
+            jk.GraphsError, match=f"n_node is {size!r}; wanted an integ"
+        ):
+            jk.pad(graphs, n_node=size, n_edge=9, n_graph=9)
+
+
+def test_graphs_come_from_any_iterable(some_graphs, assert_same):
+    parts = jk.unbatch(some_graphs(3))
+    assert_same(jk.batch(iter(parts)), jk.batch(parts))
+    assert_same(jk.batch(parts[0]), parts[0])
+    with pytest.raises(
+        jk.GraphsError, match="graph 1 is a int; wanted a list of Graph"
+    ):
+        jk.batch([parts[0], 3])

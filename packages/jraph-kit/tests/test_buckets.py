@@ -132,3 +132,21 @@ def test_errors_of_shapes():
 def test_shapes_that_rounding_makes_alike_are_one():
     buckets = jk.Buckets.fit(([2], [2]), waste=np.float32(0.1))
     assert buckets.shapes == ((8, 8, 2),)
+
+
+def test_sizes_and_shapes_are_what_they_should_be(some_graphs):
+    graphs = some_graphs(2)
+    table = np.array([[3, 4], [5, 6], [7, 8]])
+    for wrong in (None, [graphs, graphs], jk.Batch(graphs, 2), table, 5):
+        with pytest.raises(
+            jk.GraphsError, match=r"sizes are a .*; wanted a GraphsTuple"
+        ):
+            jk.Buckets.fit(wrong)
+    with pytest.raises(
+        jk.GraphsError, match=r"shapes\[0\] is \(8, 8\); wanted \(n_node"
+    ):
+        jk.Buckets([(8, 8)], batch_size=1)
+    with pytest.raises(
+        jk.GraphsError, match=r"shapes\[0\].n_node is 8.9; wanted an int"
+    ):
+        jk.Buckets([(8.9, 8, 2)], batch_size=1)

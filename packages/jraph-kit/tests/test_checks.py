@@ -67,3 +67,11 @@ def test_rows_of_a_field_without_leaves_are_unknown():
     assert rows_of(None, "nodes") is None
     with pytest.raises(GraphsError, match="wanted one number for all"):
         rows_of(np.float32(1), "nodes")
+
+
+def test_the_shape_of_ends_is_checked():
+    for ends in (np.zeros((3, 1), int), np.zeros((2, 3), int)):
+        with pytest.raises(GraphsError, match=r"senders.*wanted|senders: the lengths"):
+            validate(graphs(senders=ends))
+    with pytest.raises(GraphsError, match="senders are None, and n_edge says 3"):
+        validate(graphs(senders=None))

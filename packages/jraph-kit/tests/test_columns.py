@@ -5,6 +5,7 @@ import pytest
 from hypothesis import strategies as st
 
 import jraph_kit
+import jraph_kit as jk
 from jraph_kit import GraphsError, from_columns, to_columns
 
 SENDERS = ([0, 1, 0], [2, 1])
@@ -147,3 +148,39 @@ def test_to_columns_says_where_padding_does_not_belong():
     padded = two()._replace(nodes=np.zeros((5, 1)))
     with pytest.raises(GraphsError, match="nodes: the lengths of 2 graphs add up to 3"):
         to_columns(padded)
+
+
+def test_an_edge_has_one_end():
+    two = np.zeros((2, 1), int)
+    with pytest.raises(jk.GraphsError, match=r"senders are int64\[2, 1\]; wanted int"):
+        jk.from_coo(two, two, n_node=2)
+    with pytest.raises(jk.GraphsError, match=r"receivers are int64\[2, 1\]; wanted"):
+        jk.from_columns(senders=([0, 0], [2]), receivers=(two, [2]), n_node=[1])
+
+
+def test_lengths_beyond_int32_are_kept():
+    assert jk.from_coo([], [], n_node=2**40).n_node.tolist() == [2**40]
+    assert jk.from_coo([2**32], [0], n_node=2**40).senders.tolist() == [2**32]
+
+
+def test_what_is_no_column_is_said():
+    for wrong in (1.0, (5, [1]), ([0.0], 1), ([[1.0], [1.0, 2.0]], [2])):
+        with pytest.raises(
+            jk.GraphsError, match=r"nodes.*; wanted (an array|the pair)"
+        ):
+            jk.from_columns(senders=([0], [1]), receivers=([0], [1]), nodes=wrong)
+    with pytest.raises(jk.GraphsError, match=r"nodes:.*; wanted an array, a dict"):
+        jk.from_coo([0], [0], n_node=2, nodes=(np.ones((2, 1)), np.ones((2, 3))))
+    with pytest.raises(
+        jk.GraphsError, match=r"nodes are .*; wanted numbers of up to 64"
+    ):
+        jk.from_coo([0], [0], n_node=1, nodes=np.ones((1, 1), np.longdouble))
+
+
+def test_columns_of_other_trees_are_refused():
+    a, b = np.ones((2, 1)), np.zeros((2, 3))
+    for nodes, kind in (((a, b), "tuple"), ({"x": {"y": a}}, "dict")):
+        graph = jk.from_coo([0], [1], n_node=2)._replace(nodes=nodes)
+        for function in (jk.to_columns, jk.to_networkx):
+            with pytest.raises(jk.GraphsError, match=f"nodes hold a {kind}; wanted an"):
+                function(graph)

@@ -74,3 +74,40 @@ def test_graph_sage_is_a_mean_beside_the_node(case):
     np.testing.assert_allclose(found, x - mean, rtol=1e-5, atol=1e-5)
     unit = jk.GraphSAGE(lambda x, m: 1e-3 * (x - m), normalize=True)(graph).nodes
     np.testing.assert_allclose(np.linalg.norm(unit, axis=1), 1, rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint8", "bool"])
+def test_integers_are_taken_as_floats(case, dtype):
+    graph, _, x = case
+    whole = np.abs(x * 100).astype(dtype)
+    for make in (
+        lambda: jk.GraphConvolution(lambda x: x, add_self_edges=True),
+        lambda: jk.GIN(lambda x: x, epsilon=0.5),
+        lambda: jk.GraphSAGE(lambda x, m: x, normalize=True),
+    ):
+        found = make()(graph._replace(nodes=whole)).nodes
+        wanted = make()(graph._replace(nodes=whole.astype("float32"))).nodes
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_lengths_beyond_narrow_floats(case, dtype):
+    rows = np.zeros((6, 3), "float32")
+    rows[1] = 300, 400, 0
+    nodes = np.asarray(jax.numpy.asarray(rows, dtype))
+    net = jk.GraphSAGE(lambda x, m: x, normalize=True)
+    found = net(case[0]._replace(nodes=nodes)).nodes
+    assert found.dtype == dtype
+    wanted = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1)
+    np.testing.assert_allclose(found.astype("float32"), wanted, rtol=1e-2)
+
+
+def test_ends_of_bytes_do_not_wrap():
+    ends = np.arange(90, dtype="uint8"), np.arange(90, dtype="uint8")[::-1]
+    nodes = np.arange(300, dtype="float32")[:, None]
+    graph = jk.from_coo(*ends, n_node=300, nodes=nodes)
+    net = jk.GraphConvolution(lambda x: x, jk.segment_mean, add_self_edges=True)
+    for dtype in ("uint8", "int8"):
+        narrow = [x.astype(dtype) for x in ends]
+        found = net(graph._replace(senders=narrow[0], receivers=narrow[1])).nodes
+        np.testing.assert_array_equal(found, net(graph).nodes)

@@ -103,3 +103,8 @@ def test_what_is_no_store_is_not_opened(store, tmp_path):
     (tmp_path / "store.json").write_text("[1")
     with pytest.raises(jk.GraphsError, match="holds no graph store"):
         jk.CSRStore.open(tmp_path)
+
+
+def test_an_edge_has_one_end():
+    with pytest.raises(jk.GraphsError, match=r"senders are int64\[2, 2\]; wanted int"):
+        jk.CSRStore.from_edges([[0, 1], [1, 1]], [0, 1], n_node=2)

@@ -43,7 +43,7 @@ def spread(name, way, mesh):
         nodes = out.nodes[: len(GRAPHS.nodes)]
         return out._replace(nodes=nodes, edges=jnp.take(out.edges, order, axis=0))
 
-    return apply, made.graphs
+    return apply, made
 
 
 GRAPHS = graphs_of(3, most=9, seed=6)
@@ -81,7 +81,7 @@ def test_graphs_are_moved_to_where_an_explicit_mesh_wants_them(way, devices):
         return jnp.sum(jnp.sin(net(params, graphs).nodes))  # of rows added, 0
 
     with jax.set_mesh(mesh):
-        graphs = jax.device_put(divide(GRAPHS, 4).graphs, NamedSharding(mesh, P()))
+        graphs = jax.device_put(divide(GRAPHS, 4), NamedSharding(mesh, P()))
         found = quick_jit(jax.grad(value))(PARAMS, graphs)
     assert_trees_close(found, on_one_device("GIN")[1], rtol=1e-5, atol=1e-5)
 
@@ -114,7 +114,7 @@ COUNTS = {
 def test_what_moves_between_devices_is_what_is_said(name, way, mesh):
     sharded, divide = WAYS[way]
     net = sharded(lambda params, g, layout: NETS[name](layout)(params, g), mesh)
-    graphs = divide(GRAPHS, 4).graphs
+    graphs = divide(GRAPHS, 4)
     with jax.set_mesh(mesh):
         assert collectives(net, PARAMS, graphs) == COUNTS[name, way]
 
@@ -173,3 +173,90 @@ def test_no_nodes_and_no_edges_divide_too():
     none = jk.from_coo([], [], n_node=0)
     for divide in (jk.spread_edges, jk.spread_nodes):
         assert len(divide(none, 2).edge_ids) == 0
+
+
+@pytest.mark.devices(4)
+@pytest.mark.parametrize("way", WAYS)
+def test_a_graph_spread_in_another_way_is_refused(way, mesh):
+    sharded, divide = WAYS[way]
+    other = WAYS["nodes" if way == "edges" else "edges"][1]
+    net = sharded(lambda _, g, layout: jk.GIN(lambda x: x, layout=layout)(g), mesh)
+    for wrong, kind in (
+        (GRAPHS, "a GraphsTuple"),
+        (divide(GRAPHS, 4).graphs, "a GraphsTuple"),
+        (jk.Batch(GRAPHS, 3), "a Batch"),
+        (other(GRAPHS, 4), "a Spread of"),
+        (divide(GRAPHS, 2), "spread for 2 devices, and the mesh has 4"),
+    ):
+        with pytest.raises(jk.GraphsError, match=rf"{kind}.*spread_{way}\(graph, 4\)"):
+            jax.jit(net)((), wrong)
+    if way == "nodes":
+        with pytest.raises(jk.GraphsError, match="spread for 8 devices"):
+            net((), divide(GRAPHS, 8))
+    with pytest.raises(jk.GraphsError, match=r"axis is 'model', .*\('data',\)"):
+        sharded(lambda _, g, layout: g, mesh, axis="model")
+
+
+@pytest.mark.devices(4)
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", ["GIN", "GraphConvolution", "DeepSets", "GAT"])
+def test_networks_without_the_layout_are_refused(way, name, mesh):
+    sharded, divide = WAYS[way]
+    net = sharded(lambda params, g, _: NETS[name]()(params, g), mesh)
+    with pytest.raises(jk.GraphsError, match="layout does not say so; give the netw"):
+        jax.eval_shape(net, PARAMS, divide(GRAPHS, 4))
+
+
+@pytest.mark.devices(4)
+def test_as_many_batches_as_devices_are_wanted(mesh):
+    graphs = graphs_of(16, seed=2)
+    buckets = jk.Buckets.fit(graphs, batch_size=2, max_shapes=1)
+    loss = jk.graph_parallel(
+        lambda _, b: jk.graph_loss(b.graphs.globals, b, axis_name="data"), mesh
+    )
+    for n in (8, 2, None):
+        batch = jk.batches(graphs, buckets, n_devices=n)[0]
+        with pytest.raises(jk.GraphsError, match=r"batches\(..., n_devices=4\)"):
+            jax.jit(loss)((), batch)
+    with pytest.raises(jk.GraphsError, match="axis is 'model', and the mesh has"):
+        jk.graph_parallel(lambda _, b: b, mesh, axis="model")
+
+
+@pytest.mark.devices(2)
+@pytest.mark.parametrize("way", WAYS)
+def test_added_edges_spoil_no_gradient(way, mesh):
+    """Their logits may be far above those of the node that they are clamped to."""
+    graph = jk.from_coo(
+        [0, 1, 0], [1, 2, 2], n_node=3, nodes=np.ones((3, 1)), edges=[[2], [2], [3]]
+    )
+    sharded, divide = WAYS[way]
+
+    def net(w, graph, layout):
+        def logits(s, r, e):
+            return w * e.astype(s.dtype)
+
+        return jk.GAT(lambda x: x, logits, lambda n: n, layout=layout)(graph)
+
+    run, made = sharded(net, mesh), divide(graph, 2)
+    with jax.set_mesh(mesh):
+        both = jax.value_and_grad(lambda w: jnp.sum(run(w, made).nodes[1:3]))
+        value, slope = both(jnp.float32(-50))
+    assert (float(value), float(slope)) == (2, 0)
+
+
+def test_a_spread_graph_goes_through_pickle():
+    import pickle
+
+    made = jk.spread_nodes(GRAPHS, 2)
+    again = pickle.loads(pickle.dumps(made))
+    assert jax.tree.structure(again) == jax.tree.structure(made)
+
+
+@pytest.mark.devices(2)
+def test_no_nodes_on_devices(mesh):
+    none = jk.spread_nodes(jk.from_coo([], [], n_node=0, nodes=np.zeros((0, 1))), 2)
+    net = jk.node_sharded(
+        lambda _, g, layout: jk.GIN(lambda x: x, layout=layout)(g), mesh
+    )
+    with jax.set_mesh(mesh):
+        assert jax.jit(net)((), none).nodes.shape == (0, 1)

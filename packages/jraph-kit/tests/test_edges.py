@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 
 import jraph_kit as jk
 
@@ -30,3 +31,16 @@ def test_sorted_edges_are_the_same_edges(some_graphs):
     assert edges(found) == edges(graphs)
     again = jk.sort_edges(found)
     np.testing.assert_array_equal(again.senders, found.senders)
+
+
+def test_features_of_self_edges_are_of_the_edges_dtype():
+    graph = jk.from_coo([0], [1], n_node=2, edges=[5])
+    for fill in (0.5, np.nan, 2**40, -(2**40)):
+        with pytest.raises(
+            jk.GraphsError, match=r"fill is .*, and edges are int32, wh"
+        ):
+            jk.add_self_edges(graph, fill=fill)
+    assert jk.add_self_edges(graph, fill=2.0).edges.tolist() == [5, 2, 2]
+    floats = jk.from_coo([0], [1], n_node=2, edges=[[5.0, 6.0]])
+    assert jk.add_self_edges(floats, fill=0.1).edges[1, 0] == np.float32(0.1)
+    assert np.isnan(jk.add_self_edges(floats, fill=np.nan).edges[1]).all()

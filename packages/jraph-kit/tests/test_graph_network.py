@@ -58,3 +58,16 @@ def test_networks_ask_for_node_features():
     lonely = graph._replace(nodes=np.ones((2, 1)), senders=None, receivers=None)
     with pytest.raises(jk.GraphsError, match="this network goes along edges"):
         jk.GIN(lambda x: x)(lonely)
+
+
+def test_a_row_of_globals_for_each_graph_is_wanted():
+    graphs = jk.get_fully_connected_graph(2, 1, np.ones((2, 1)), np.ones((1, 1)))
+    wrong = graphs._replace(globals=np.ones((2, 1)))
+    for net in (
+        jk.GraphNetwork(None, lambda n, s, r, g: n + g),
+        jk.DeepSets(lambda n, g: n + g, lambda n: n),
+    ):
+        with pytest.raises(
+            jk.GraphsError, match="globals have 2 rows, and there are 1"
+        ):
+            net(wrong)

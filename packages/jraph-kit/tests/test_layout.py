@@ -36,3 +36,11 @@ def test_rows_know_their_graph(axis_name):
     each = np.arange(4)
     np.testing.assert_array_equal(nodes, np.repeat(each, graphs.n_node))
     np.testing.assert_array_equal(edges, np.repeat(each, graphs.n_edge))
+
+
+def test_an_edge_has_one_end():
+    nodes = np.zeros((2, 1), "float32")
+    graph = jk.from_coo([0], [1], n_node=2, nodes=nodes)
+    for ends in (np.zeros((1, 1), int), np.zeros(3, int)):
+        with pytest.raises(jk.GraphsError, match=r"senders have shape .*; wanted both"):
+            jk.GIN(lambda x: x)(graph._replace(senders=ends))

@@ -154,3 +154,62 @@ def test_devices_with_different_counts_have_the_mean_of_all(kind, how, mesh):
         found = jax.jit(jax.value_and_grad(spread))(*args)
     for a, b in zip(found, wanted(losses), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-7)
+
+
+def test_masks_are_booleans_one_a_row(case):
+    batch, losses, _, _ = case
+    for mask in ([0.5, 0.5], [2, 0], np.array([1, 0], "int8")):
+        with pytest.raises(jk.GraphsError, match=r"mask is .*; wanted booleans, .*> 0"):
+            jk.masked_mean([1.0, 3.0], mask)
+        with pytest.raises(jk.GraphsError, match=r"mask is .*; wanted booleans"):
+            jk.partition_means([1.0, 3.0], [0, 1], 2, mask=mask)
+    for kind, loss in LOSSES.items():
+        rows = len(losses[kind])
+        for mask in ([True], np.ones((rows, 1), bool), np.full(rows, 2)):
+            with pytest.raises(jk.GraphsError, match=f"mask is .*; wanted .*{rows}"):
+                loss(losses[kind], batch, mask=mask)
+    with pytest.raises(
+        jk.GraphsError, match=r"mask is bool.*; wanted booleans of shape"
+    ):
+        jk.partition_means([1.0, 3.0], [0, 1], 2, mask=[True])
+
+
+def test_parts_of_narrow_integers():
+    parts, mask = np.array([0, 255, 255], "uint8"), [True, True, False]
+    found = jk.partition_means([1.0, 2.0, 9.0], parts, 256, mask=mask)
+    assert (found[0], found[255]) == (1, 2)
+    with pytest.raises(jk.GraphsError, match="segment_ids are float32; wanted"):
+        jk.partition_means([1.0], np.zeros(1, "float32"), 1)
+
+
+def test_edges_that_belong_to_no_graph_do_not_count():
+    """Those that `spread_nodes` adds lie between the others."""
+    graph = jk.from_coo(
+        [0, 1, 2, 3, 0],
+        [3, 3, 3, 3, 1],
+        n_node=4,
+        nodes=np.ones((4, 1)),
+        edges=np.array([1, 2, 3, 4, 50], "float32"),
+    )
+    for spread in (jk.spread_nodes(graph, 2), jk.spread_edges(graph, 4)):
+        for per_graph in (False, True):
+            loss = jax.jit(jk.edge_loss, static_argnames="per_graph")
+            found = loss(spread.graphs.edges, spread.graphs, per_graph=per_graph)
+            assert float(found) == 12
+        kept = jk.zero_out_padding(spread.graphs, n_real=1).edges
+        np.testing.assert_array_equal(kept, spread.graphs.edges)
+
+
+def test_stacked_batches_are_told_apart(some_graphs):
+    graphs = some_graphs(5, seed=1)
+    stacked = jk.batches(graphs, jk.Buckets.fit(graphs, batch_size=3), n_devices=2)[0]
+    text = "several devices, stacked.*graph_parallel or jax.vmap"
+    for loss in LOSSES.values():
+        with pytest.raises(jk.GraphsError, match=text):
+            loss(np.ones((2, 4)), stacked)
+    for mask in ("graph_mask", "node_mask", "edge_mask"):
+        with pytest.raises(jk.GraphsError, match=text):
+            getattr(stacked, mask)
+    for host in (jk.unpad, jk.unbatch):
+        with pytest.raises(jk.GraphsError, match=text):
+            host(stacked)

@@ -177,3 +177,25 @@ def test_options_are_checked(some_graphs):
             jk.batches(graphs, buckets, n_devices=n_devices)
     with pytest.raises(jk.GraphsError, match="give empty arrays of integers"):
         jk.batches(graphs._replace(senders=None, receivers=None), buckets)
+
+
+@pytest.mark.parametrize("n_devices", [None, 2])
+def test_graph_numbers_count_from_the_end_too(some_graphs, n_devices):
+    graphs = some_graphs(9)
+    made = jk.batches(
+        graphs, jk.Buckets.fit(graphs, batch_size=2), seed=1, n_devices=n_devices
+    )
+    n = len(made)
+    for i in range(n):
+        assert made.graph_numbers(i - n).tolist() == made.graph_numbers(i).tolist()
+    for i in (n, -n - 1):
+        with pytest.raises(IndexError, match=f"batch {i} of {n}"):
+            made.graph_numbers(i)
+    for get in (made.graph_numbers, made.__getitem__):
+        with pytest.raises(TypeError, match="'float' object cannot be interpreted"):
+            get(1.5)
+
+
+def test_buckets_are_wanted(some_graphs):
+    with pytest.raises(jk.GraphsError, match="buckets is a NoneType; wanted Buckets"):
+        jk.batches(some_graphs(3), None)

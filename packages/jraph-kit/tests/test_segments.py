@@ -252,3 +252,89 @@ def test_rows_spread_over_devices_reduce_as_on_one(name, mesh):
         spread = jax.jit(spread, in_shardings=(lies, lies))
         for a, b in zip(found(jax.device_put(data, lies)), wanted, strict=True):
             np.testing.assert_allclose(a, b, atol=1e-5)
+
+
+def test_nan_and_infinity_spoil_their_segment_and_no_other():
+    ids = np.array([0, 0, 1])
+    found = jk.segment_softmax(np.array([np.nan, 1, 2], "float32"), ids, 2)
+    np.testing.assert_array_equal(found, [np.nan, np.nan, 1])
+    found = jk.segment_logsumexp(np.array([np.nan, 1, 2], "float32"), ids, 3, empty=-9)
+    np.testing.assert_array_equal(found, [np.nan, 2, -9])
+    assert float(jk.segment_logsumexp([np.inf, 1.0], [0, 0], 1)[0]) == np.inf
+
+
+@each
+def test_rows_of_no_segment_have_no_value_and_no_gradient(name):
+    """Such as the edges that make up the number for all devices."""
+    beyond = np.concatenate([IDS, [-1, 6, 100]]).astype("int32")
+    far = np.concatenate([DATA, np.array([[1e3], [1e30], [np.nan]]) * np.ones(3)])
+
+    def loss(data, ids):
+        out = ALL[name](data, ids, 6)
+        return jnp.sum(jnp.where(jnp.isfinite(out), jnp.sin(out), 0.0)), out
+
+    both = jax.grad(loss, has_aux=True)
+    (found, out), (wanted, _) = (
+        both(jnp.asarray(far, "float32"), beyond),
+        both(DATA, IDS),
+    )
+    np.testing.assert_allclose(found[:8], wanted, rtol=1e-5, atol=1e-6)
+    assert not found[8:].any()
+    if name in BY_ROW:
+        assert not out[8:].any()
+
+
+def test_means_count_rows_beyond_float32():
+    n = 2**24 + 2**23
+    data = np.zeros(n, "float32")
+    data[0] = n
+    assert float(jk.segment_mean(data, np.zeros(n, np.int32), 1)[0]) == 1
+
+
+@each
+def test_ids_are_integers_of_any_width(name):
+    wanted = ALL[name](DATA, IDS, 300)
+    for dtype in ("int8", "uint8", "uint16", "uint32"):
+        np.testing.assert_array_equal(ALL[name](DATA, IDS.astype(dtype), 300), wanted)
+    for ids in (IDS > 2, IDS.astype("float32")):
+        with pytest.raises(
+            jk.GraphsError, match=r"segment_ids are .*; wanted integers"
+        ):
+            ALL[name](DATA, ids, 6)
+    for n in (-5, 2.5):
+        with pytest.raises(jk.GraphsError, match=f"num_segments is {n}; wanted an int"):
+            ALL[name](DATA, IDS, n)
+    with pytest.raises(jk.GraphsError, match=r"num_segments is .*; wanted an integer"):
+        jax.jit(ALL[name])(DATA, IDS, 6)
+    with pytest.raises(jk.GraphsError, match=r"num_segments is None, .*; give it"):
+        jax.jit(ALL[name])(DATA, IDS)
+
+
+@each
+def test_no_rows_and_no_segments(name):
+    none = ALL[name]([], [], 2)
+    assert none.shape == ((0,) if name in BY_ROW else (2,))
+    found = ALL[name](DATA, IDS, 0)
+    assert found.shape == ((8, 3) if name in BY_ROW else (0, 3))
+    assert not found.any()
+
+
+def test_complex_numbers_are_added_up_only():
+    data = np.array([1 + 2j, 3 + 4j], "complex64")
+    assert jk.segment_sum(data, [0, 0], 1).tolist() == [4 + 6j]
+    for name in ALL.keys() - {"sum"}:
+        with pytest.raises(jk.GraphsError, match=r"complex64; wanted real numbers"):
+            ALL[name](data, [0, 0], 1)
+    with pytest.raises(jk.GraphsError, match=r"complex64; wanted real numbers"):
+        jk.masked_mean(data, [True, True])
+
+
+def test_partitions_that_do_not_add_up_leave_rows_out():
+    assert jk.partition_softmax(np.ones(4, "float32"), [1, 2]).tolist() == [
+        1,
+        0.5,
+        0.5,
+        0,
+    ]
+    with pytest.raises(jk.GraphsError, match="sum_partitions is 3, and there are 4"):
+        jk.partition_softmax(np.ones(4, "float32"), [1, 3], 3)

@@ -9,7 +9,7 @@ import jax
 import jraph
 import numpy as np
 
-from jraph_kit._checks import check_lengths
+from jraph_kit._checks import check_count, check_lengths
 from jraph_kit._columns import from_columns
 from jraph_kit._errors import GraphsError
 
@@ -47,8 +47,9 @@ def from_coo(
     def column(tree: Any, rows: int) -> Any:
         if isinstance(tree, dict):
             return {name: column(leaf, rows) for name, leaf in tree.items()}
-        return None if tree is None else (np.asarray(tree), [rows])
+        return None if tree is None else (tree, [rows])
 
+    check_count("n_node", n_node, least=0)
     senders, receivers = np.atleast_1d(senders), np.atleast_1d(receivers)
     return from_columns(
         senders=(senders, [len(senders)]),
@@ -77,7 +78,12 @@ def to_coo(graph: jraph.GraphsTuple) -> tuple[np.ndarray, np.ndarray]:
 
 
 def from_csr(
-    indptr: Any, indices: Any, data: Any = None, **features: Any
+    indptr: Any,
+    indices: Any,
+    data: Any = None,
+    *,
+    nodes: Any = None,
+    globals: Any = None,  # noqa: A002 (jraph's name)
 ) -> jraph.GraphsTuple:
     """Makes one graph from compressed rows, such as SciPy's `csr_array` holds.
 
@@ -85,7 +91,8 @@ def from_csr(
       indptr: integers [n_node + 1], where each sender's edges start.
       indices: integers [n_edge], the receivers.
       data: edge features [n_edge, ...], or None.
-      **features: `nodes` and `globals`, as for `from_coo`.
+      nodes: features [n_node, ...], a dict of such, or None.
+      globals: features [1, ...], a pytree of such, or None.
 
     Returns:
       A `GraphsTuple` of one graph, edges in the order of the rows.
@@ -110,7 +117,9 @@ def from_csr(
             f"indices, {len(indices)}"
         )
     senders = np.repeat(np.arange(len(degrees)), degrees)
-    return from_coo(senders, indices, n_node=len(degrees), edges=data, **features)
+    return from_coo(
+        senders, indices, n_node=len(degrees), edges=data, nodes=nodes, globals=globals
+    )
 
 
 def to_csr(graph: jraph.GraphsTuple) -> tuple[np.ndarray, np.ndarray, Any]:
@@ -136,12 +145,18 @@ def to_csr(graph: jraph.GraphsTuple) -> tuple[np.ndarray, np.ndarray, Any]:
     return indptr, receivers[order], data
 
 
-def from_dense(adjacency: Any, **features: Any) -> jraph.GraphsTuple:
+def from_dense(
+    adjacency: Any,
+    *,
+    nodes: Any = None,
+    globals: Any = None,  # noqa: A002 (jraph's name)
+) -> jraph.GraphsTuple:
     """Makes one graph of the entries of a matrix that are not zero.
 
     Args:
       adjacency: [n_node, n_node], booleans, or weights that become `edges` [n_edge].
-      **features: `nodes` and `globals`, as for `from_coo`.
+      nodes: features [n_node, ...], a dict of such, or None.
+      globals: features [1, ...], a pytree of such, or None.
 
     Returns:
       A `GraphsTuple` of one graph, edges by rows.
@@ -158,7 +173,14 @@ def from_dense(adjacency: Any, **features: Any) -> jraph.GraphsTuple:
         raise GraphsError(f"adjacency has shape {list(matrix.shape)}; wanted a square")
     senders, receivers = np.nonzero(matrix)
     weights = None if matrix.dtype == np.bool_ else matrix[senders, receivers]
-    return from_coo(senders, receivers, n_node=len(matrix), edges=weights, **features)
+    return from_coo(
+        senders,
+        receivers,
+        n_node=len(matrix),
+        edges=weights,
+        nodes=nodes,
+        globals=globals,
+    )
 
 
 def to_dense(graph: jraph.GraphsTuple) -> np.ndarray:
@@ -172,7 +194,8 @@ def to_dense(graph: jraph.GraphsTuple) -> np.ndarray:
       parallel edges add up.
 
     Raises:
-      GraphsError: if edges have more than one number.
+      GraphsError: if edges have more than one number, or integers add up to more than
+        their dtype holds.
 
     Example:
       >>> to_dense(from_coo([0, 1], [1, 1], n_node=2))
@@ -192,6 +215,19 @@ def to_dense(graph: jraph.GraphsTuple) -> np.ndarray:
             f"edges have shapes {shapes}; wanted one number for each of "
             f"{len(senders)} edges; choose with graph._replace(edges=...)"
         )
-    matrix = np.zeros((n_node, n_node), np.asarray(leaves[0]).dtype)
-    np.add.at(matrix, (senders, receivers), np.asarray(leaves[0]))
-    return matrix
+    weights = np.asarray(leaves[0])
+    # Narrow floats are added up in wider ones, and integers to see whether they fit.
+    exact = weights.dtype.kind in "iu"
+    wide = np.int64 if exact else np.result_type(weights.dtype, np.float32)
+    wide = np.bool_ if weights.dtype == np.bool_ else wide
+    matrix = np.zeros((n_node, n_node), wide)
+    np.add.at(matrix, (senders, receivers), weights.astype(wide))
+    found = matrix.astype(weights.dtype)
+    if exact and (found != matrix).any():
+        row, column = np.argwhere(found != matrix)[0]
+        raise GraphsError(
+            f"the edges from node {row} to node {column} add up to "
+            f"{matrix[row, column]}, which {weights.dtype} cannot hold; widen them: "
+            "graph._replace(edges=edges.astype(...))"
+        )
+    return found

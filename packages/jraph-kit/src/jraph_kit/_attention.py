@@ -1,5 +1,6 @@
 """Networks whose nodes choose which neighbours to listen to: GAT and GATv2."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -23,7 +24,9 @@ _ANY = EdgeLayout()
 
 def _joined_heads(nodes: jax.Array) -> jax.Array:
     """Leaky relu, and all heads side by side; jraph's default."""
-    return jax.nn.leaky_relu(nodes).reshape(nodes.shape[0], -1)
+    # Not -1, which no rows leave undetermined.
+    width = math.prod(nodes.shape[1:])
+    return jax.nn.leaky_relu(nodes).reshape(nodes.shape[0], width)
 
 
 def GAT(  # noqa: N802 (jraph's name)

@@ -4,18 +4,17 @@ A `GraphsTuple` alone cannot say whether its last graph is padding: sizes [3, 2]
 two graphs, or one and its padding. `Batch` keeps the number beside it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import jraph
 import numpy as np
 
-from jraph_kit._checks import index_dtype, rows_of, starts_of
+from jraph_kit._checks import check_count, index_dtype, starts_of
 from jraph_kit._errors import GraphsError, OversizeError
-from jraph_kit._host import host_graphs, to_host
-from jraph_kit._rows import explicit_sharding
+from jraph_kit._host import checked_host, host_graphs
+from jraph_kit._masks import edge_mask, graph_mask, node_mask
 
 
 class Batch(NamedTuple):
@@ -27,7 +26,7 @@ class Batch(NamedTuple):
       n_real: int32 [], how many graphs are real.
 
     Example:
-      >>> import jraph_kit
+      >>> import jax.numpy as jnp, jraph_kit
       >>> batch = Batch(jraph_kit.get_fully_connected_graph(2, 3), n_real=jnp.int32(3))
       >>> batch.graph_mask
       Array([ True,  True,  True], dtype=bool)
@@ -52,53 +51,13 @@ class Batch(NamedTuple):
         return edge_mask(self.graphs, self.n_real)
 
 
-def _first_rows(count: Any, rows: int, like: Any) -> jax.Array:
-    """Bool [rows], True for the first `count`, sharded as the rows of `like`."""
-    mask = jnp.arange(rows, dtype=jnp.int32) < count
-    lies = explicit_sharding(like) if like is not None else None
-    if lies is None:
-        return mask
-    spec = jax.sharding.PartitionSpec(lies.spec[0])
-    return jax.sharding.reshard(mask, jax.sharding.NamedSharding(lies.mesh, spec))
-
-
-def _real_rows(lengths: Any, n_real: Any) -> jax.Array:
-    lengths = jnp.asarray(lengths)
-    real = _first_rows(n_real, lengths.shape[0], lengths)
-    return jnp.sum(jnp.where(real, lengths, jnp.zeros((), lengths.dtype)))
-
-
-def graph_mask(graphs: jraph.GraphsTuple, n_real: Any) -> jax.Array:
-    """Bool [n_graph], True for the first n_real graphs."""
-    like = jnp.asarray(graphs.n_node)
-    return _first_rows(n_real, like.shape[0], like)
-
-
-def node_mask(graphs: jraph.GraphsTuple, n_real: Any) -> jax.Array:
-    """Bool [n_node], True for the nodes of the first n_real graphs."""
-    rows = rows_of(graphs.nodes, "nodes")
-    if rows is None:
-        raise GraphsError(
-            "nodes are None, so their number is unknown under jit; give the graphs "
-            "node features, such as jnp.zeros((number of nodes, 0))"
-        )
-    like = jnp.asarray(jax.tree.leaves(graphs.nodes)[0])
-    return _first_rows(_real_rows(graphs.n_node, n_real), rows, like)
-
-
-def edge_mask(graphs: jraph.GraphsTuple, n_real: Any) -> jax.Array:
-    """Bool [n_edge], True for the edges of the first n_real graphs."""
-    like = jnp.asarray(graphs.senders)
-    return _first_rows(_real_rows(graphs.n_edge, n_real), like.shape[0], like)
-
-
-def batch(graphs: Sequence[jraph.GraphsTuple]) -> jraph.GraphsTuple:
+def batch(graphs: Iterable[jraph.GraphsTuple]) -> jraph.GraphsTuple:
     """Joins graphs on the host into one `GraphsTuple` without padding.
 
     For a whole data set, flat columns and `batches` are far faster than a list.
 
     Args:
-      graphs: at least one, with the same fields.
+      graphs: an iterable of at least one, with the same fields.
 
     Returns:
       NumPy arrays; indices are shifted to count through all graphs.
@@ -112,8 +71,15 @@ def batch(graphs: Sequence[jraph.GraphsTuple]) -> jraph.GraphsTuple:
       >>> batch([triangle, triangle]).senders
       array([0, 1, 2, 3, 4, 5], dtype=int32)
     """
-    if not graphs:
+    found = [graphs] if isinstance(graphs, jraph.GraphsTuple) else list(graphs)
+    for i, one in enumerate(found):
+        if not isinstance(one, jraph.GraphsTuple):
+            raise GraphsError(
+                f"graph {i} is a {type(one).__name__}; wanted a list of GraphsTuples"
+            )
+    if not found:
         raise GraphsError("batch got no graphs; wanted one or more")
+    graphs = [checked_host(one, "batch") for one in found]
     kinds = [
         jax.tree.map(lambda leaf: (leaf.dtype.name, *leaf.shape[1:]), one)
         for one in graphs
@@ -153,7 +119,7 @@ def unbatch(graphs: jraph.GraphsTuple | Batch) -> list[jraph.GraphsTuple]:
       [[0, 1, 0, 1], [0, 1, 0, 1]]
     """
     whole = unpad(graphs) if isinstance(graphs, Batch) else graphs
-    host = to_host(whole)
+    host = checked_host(whole, "unbatch")
     nodes, edges = starts_of(host.n_node), starts_of(host.n_edge)
 
     def cut(tree: Any, start: int, stop: int) -> Any:
@@ -161,7 +127,7 @@ def unbatch(graphs: jraph.GraphsTuple | Batch) -> list[jraph.GraphsTuple]:
 
     def part(i: int) -> jraph.GraphsTuple:
         ends = cut((host.senders, host.receivers), edges[i], edges[i + 1])
-        first = host.n_node.dtype.type(nodes[i])
+        first = index_dtype(int(nodes[-1]))(nodes[i])
         senders, receivers = jax.tree.map(lambda leaf: leaf - first, ends)
         return host_graphs(
             nodes=cut(host.nodes, nodes[i], nodes[i + 1]),
@@ -179,8 +145,8 @@ def unbatch(graphs: jraph.GraphsTuple | Batch) -> list[jraph.GraphsTuple]:
 def pad(graphs: jraph.GraphsTuple, *, n_node: int, n_edge: int, n_graph: int) -> Batch:
     """Pads to a size with zeros, in jraph's way, and remembers how many are real.
 
-    An exact fit is left as it is. Otherwise there is one graph more at least, which
-    holds the padding edges and so needs a node.
+    An exact fit is left as it is, and its arrays are not copied. Otherwise there is one
+    graph more at least, which holds the padding edges and so needs a node.
 
     Args:
       graphs: without padding.
@@ -193,6 +159,8 @@ def pad(graphs: jraph.GraphsTuple, *, n_node: int, n_edge: int, n_graph: int) ->
 
     Raises:
       OversizeError: if the graphs do not fit; the text says by how much.
+      GraphsError: if rows do not add up, or an edge ends at no node; so for `unpad`,
+        `batch` and `unbatch`.
 
     Example:
       >>> import jraph_kit
@@ -200,7 +168,9 @@ def pad(graphs: jraph.GraphsTuple, *, n_node: int, n_edge: int, n_graph: int) ->
       >>> pad(graph, n_node=4, n_edge=3, n_graph=2).graphs.receivers
       array([1, 2, 2], dtype=int32)
     """
-    host = to_host(graphs)
+    for name, value in (("n_node", n_node), ("n_edge", n_edge), ("n_graph", n_graph)):
+        check_count(name, value, least=0)
+    host = checked_host(graphs, "pad")
     real = (int(host.n_node.sum()), int(host.n_edge.sum()), len(host.n_node))
     wanted = (n_node, n_edge, n_graph)
     n_real = np.int32(real[2])
@@ -253,8 +223,15 @@ def unpad(padded: Batch) -> jraph.GraphsTuple:
       >>> unpad(pad(graph, n_node=4, n_edge=3, n_graph=2)).receivers
       array([1], dtype=int32)
     """
-    host: jraph.GraphsTuple = to_host(padded.graphs)
-    n = int(padded.n_real)
+    if not isinstance(padded, Batch):
+        raise GraphsError(
+            f"unpad got a {type(padded).__name__}; wanted a Batch, which says how many "
+            "graphs are real: Batch(graphs, n_real)"
+        )
+    host = checked_host(padded.graphs, "unpad")
+    n = check_count("n_real", padded.n_real, least=0)
+    if n > len(host.n_node):
+        raise GraphsError(f"n_real is {n}, and there are {len(host.n_node)} graphs")
     nodes, edges = int(host.n_node[:n].sum()), int(host.n_edge[:n].sum())
 
     def first(rows: int) -> Callable[[np.ndarray], np.ndarray]:

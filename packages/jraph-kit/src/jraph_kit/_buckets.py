@@ -59,6 +59,13 @@ class Buckets:
 
     def __post_init__(self) -> None:
         """Checks the order of the shapes."""
+        for i, shape in enumerate(self.shapes):
+            if len(shape) != len(Shape._fields):
+                raise GraphsError(
+                    f"shapes[{i}] is {shape}; wanted (n_node, n_edge, n_graph)"
+                )
+            for name, value in zip(Shape._fields, shape, strict=True):
+                check_count(f"shapes[{i}].{name}", value, least=0)
         shapes = tuple(Shape(*map(int, shape)) for shape in self.shapes)
         object.__setattr__(self, "shapes", shapes)
         check_count("batch_size", self.batch_size)
@@ -163,6 +170,12 @@ def _sizes(sizes: Any) -> tuple[np.ndarray, np.ndarray]:
     pair = sizes
     if isinstance(sizes, jraph.GraphsTuple):
         pair = (sizes.n_node, sizes.n_edge)
+    lengths = isinstance(pair, tuple | list | np.ndarray) and len(pair) == 2
+    if not lengths or isinstance(pair[0], jraph.GraphsTuple):
+        raise GraphsError(
+            f"sizes are a {type(sizes).__name__}; wanted a GraphsTuple without "
+            "padding, or the pair (n_node, n_edge); join a list of graphs with batch"
+        )
     n_node, n_edge = check_lengths("n_node", pair[0]), check_lengths("n_edge", pair[1])
     if len(n_node) != len(n_edge):
         check_same_lengths("n_node", n_node, "n_edge", n_edge)

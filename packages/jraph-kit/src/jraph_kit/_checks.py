@@ -4,7 +4,8 @@ Every check is one pass of NumPy over a column; the row at fault is looked up on
 there is one.
 """
 
-import numbers
+import operator
+from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -29,33 +30,63 @@ def owner(starts: np.ndarray, row: int) -> tuple[int, int]:
     return graph, int(row - starts[graph])
 
 
-def as_indices(values: Any) -> np.ndarray:
+def as_array(name: str, values: Any) -> np.ndarray:
+    """An array with rows; lists of different lengths are none."""
+    try:
+        found = np.asarray(values)
+    except ValueError as error:
+        raise GraphsError(
+            f"{name}: {error}; wanted an array, a dict of arrays, or the pair (values, "
+            "lengths)"
+        ) from error
+    if not found.ndim:
+        raise GraphsError(f"{name} is {values!r}; wanted an array with rows")
+    return found
+
+
+def as_indices(name: str, values: Any) -> np.ndarray:
     """An array; of an empty list NumPy makes floats, and here are integers meant."""
-    found = np.asarray(values)
+    found = as_array(name, values)
     if found.shape == (0,) and found.dtype == np.float64:
         return found.astype(np.int32)
     return found
 
 
+def check_flat(name: str, tree: Any) -> None:
+    """Features are an array or a dict of arrays, as columns and attributes are."""
+    leaves = tree.values() if isinstance(tree, Mapping) else [tree]
+    for leaf in leaves:
+        if not hasattr(leaf, "shape"):
+            raise GraphsError(
+                f"{name} hold a {type(leaf).__name__}; wanted an array, or a dict of "
+                "arrays by name"
+            )
+
+
 def check_count(name: str, value: Any, *, least: int = 1) -> int:
     """An option that counts something; NumPy's integers will do."""
-    if not isinstance(value, numbers.Integral) or value < least:
+    try:
+        found = operator.index(value)
+    except TypeError:  # also of what is traced
+        found = least - 1
+    if found < least:
         raise GraphsError(f"{name} is {value!r}; wanted an integer, {least} or more")
-    return int(value)
+    return found
 
 
 def check_lengths(name: str, lengths: Any) -> np.ndarray:
     """Row counts of graphs as int64 [n_graph]; they are integers and not negative."""
-    found = np.asarray(lengths)
+    found = as_array(name, lengths)
     if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
         raise GraphsError(
             f"{name}: lengths are {found.dtype}{list(found.shape)}; wanted one integer "
             "for each graph"
         )
+    found = found.astype(np.int64)
     if found.size and int(found.min()) < 0:
         graph = int(np.argmax(found < 0))
         raise GraphsError(f"{name}: graph {graph} has length {found[graph]}; wanted 0+")
-    return found.astype(np.int64)
+    return found
 
 
 def check_total(name: str, lengths: np.ndarray, rows: int) -> None:
@@ -83,12 +114,30 @@ def check_same_lengths(
         )
 
 
+def check_index_column(name: str, ends: np.ndarray) -> None:
+    """One integer for each edge."""
+    if ends.ndim != 1 or (ends.size and ends.dtype.kind not in "iu"):
+        raise GraphsError(
+            f"{name} are {ends.dtype}{list(ends.shape)}; wanted integers [n_edge], "
+            "indices of nodes"
+        )
+
+
+def check_one_batch(graphs: jraph.GraphsTuple) -> None:
+    """Batches of several devices have one axis more, and so do their masks."""
+    shape = np.shape(graphs.n_node)
+    if len(shape) != 1:
+        raise GraphsError(
+            f"n_node has shape {list(shape)}; wanted [n_graph]; batches of several "
+            "devices, stacked, go through graph_parallel or jax.vmap"
+        )
+
+
 def check_ends(
     name: str, ends: np.ndarray, n_edge: np.ndarray, n_node: np.ndarray
 ) -> None:
     """Every edge ends at a node of its own graph; `ends` count within each graph."""
-    if ends.dtype.kind not in "iu":
-        raise GraphsError(f"{name} are {ends.dtype}; wanted integers, indices of nodes")
+    check_index_column(name, ends)
     limits = np.repeat(n_node, n_edge)
     wrong = (ends < 0) | (ends >= limits)
     if wrong.any():
@@ -100,6 +149,13 @@ def check_ends(
         )
 
 
+def native(array: np.ndarray) -> np.ndarray:
+    """In this machine's byte order, as jax takes no other."""
+    if array.dtype.isnative:
+        return array
+    return array.astype(array.dtype.newbyteorder("="))
+
+
 def check_values(
     name: str, values: np.ndarray, starts: np.ndarray, *, nan: bool = False
 ) -> np.ndarray:
@@ -108,11 +164,15 @@ def check_values(
     With x64 on, widths are kept. Rounding a float64 is no loss; an integer beyond int32
     and a float beyond float32 are.
     """
+    values = native(values)
     # jax's kinds: NumPy takes bfloat16 for raw bytes.
     is_float = jax.dtypes.issubdtype(values.dtype, np.floating)
     is_integer = jax.dtypes.issubdtype(values.dtype, np.integer)
-    if not (is_float or is_integer or values.dtype == np.bool_):
-        raise GraphsError(f"{name} are {values.dtype}; wanted numbers or booleans")
+    known = is_float or is_integer or values.dtype == np.bool_
+    if not known or values.dtype.itemsize > 8:
+        raise GraphsError(
+            f"{name} are {values.dtype}; wanted numbers of up to 64 bits, or booleans"
+        )
     if is_float and not nan and np.isnan(values).any():
         graph, row = _first(np.isnan(values), starts)
         raise GraphsError(
@@ -209,8 +269,12 @@ def validate(graphs: jraph.GraphsTuple, *, nan: bool = False) -> None:
             check_values(name, np.asarray(leaf), starts, nan=nan)
     for name in ("senders", "receivers"):
         ends = getattr(graphs, name)
-        if ends is not None:
+        if ends is None:
+            if n_edge.any():
+                raise GraphsError(f"{name} are None, and n_edge says {n_edge.sum()}")
+        else:
             ends = np.asarray(ends)
+            check_index_column(name, ends)
             # Of uint64 and int64 NumPy makes floats.
             ends = ends.astype(np.int64) if ends.dtype.kind == "u" else ends
             local = ends - np.repeat(node_starts[:-1], n_edge)

@@ -13,8 +13,10 @@ import jraph
 import numpy as np
 
 from jraph_kit._checks import (
+    as_array,
     as_indices,
     check_ends,
+    check_flat,
     check_lengths,
     check_same_lengths,
     check_total,
@@ -23,10 +25,13 @@ from jraph_kit._checks import (
     starts_of,
 )
 from jraph_kit._errors import GraphsError
-from jraph_kit._host import host_graphs, to_host
+from jraph_kit._host import checked_host, host_graphs
 
 Column = Any
-"""(values, lengths), or an array [n_graph, rows, ...] of graphs of one size."""
+"""The tuple (values, lengths), or an array [n_graph, rows, ...] of graphs of one size.
+
+A list of two lists is such an array.
+"""
 
 
 def from_columns(
@@ -41,7 +46,7 @@ def from_columns(
 ) -> jraph.GraphsTuple:
     """Makes one `GraphsTuple` of all graphs whose rows lie in flat columns.
 
-    A column is a pair (values, lengths): the rows of all graphs one after the other,
+    A column is a tuple (values, lengths): the rows of all graphs one after the other,
     and how many each graph has; Arrow's list columns are that, and so is what
     `arrow_jax` gives for them. Where every graph has as many rows, an array
     [n_graph, rows, ...] will do. Nothing loops over graphs, and features are not
@@ -57,8 +62,9 @@ def from_columns(
       nan: whether NaN is allowed in features.
 
     Returns:
-      NumPy arrays; indices count through all graphs, int32 unless there are more than
-      2**31 - 1 nodes. 64-bit features are narrowed unless x64 is on.
+      NumPy arrays; indices and lengths are int32, those of nodes int64 where there are
+      more than 2**31 - 1, and indices count through all graphs. 64-bit features are
+      narrowed unless x64 is on.
 
     Raises:
       GraphsError: if lengths do not add up or differ between columns, an edge leaves
@@ -105,8 +111,8 @@ def from_columns(
         senders=ends.astype(dtype) + shift,
         receivers=others.astype(dtype) + shift,
         globals=jax.tree.map(checked, globals),
-        n_node=node_lengths.astype(np.int32),
-        n_edge=n_edge.astype(np.int32),
+        n_node=node_lengths.astype(dtype),
+        n_edge=n_edge.astype(index_dtype(int(n_edge.sum()))),
     )
 
 
@@ -122,24 +128,23 @@ def to_columns(graphs: jraph.GraphsTuple) -> dict[str, Any]:
       None is left out. `from_columns(**columns)` gives the graphs again.
 
     Raises:
-      GraphsError: if lengths do not add up to the rows there are.
+      GraphsError: if lengths do not add up to the rows there are, or features are
+        neither an array nor a dict of arrays.
 
     Example:
       >>> import jraph_kit
       >>> to_columns(jraph_kit.get_fully_connected_graph(2, 2))["senders"]
       (array([0, 1, 0, 1, 0, 1, 0, 1], dtype=int32), array([4, 4], dtype=int32))
     """
-    host = to_host(graphs)
-    n_node = check_lengths("n_node", host.n_node)
-    n_edge = check_lengths("n_edge", host.n_edge)
+    host = checked_host(graphs, "to_columns", with_ends=True)
+    n_node, n_edge = host.n_node, host.n_edge
     shift = np.repeat(starts_of(n_node)[:-1], n_edge).astype(host.senders.dtype)
 
     def column(name: str, tree: Any, lengths: np.ndarray) -> Any:
-        def pair(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            check_total(name, lengths, len(values))
-            return values, lengths.astype(np.int32)
-
-        return {k: pair(v) for k, v in tree.items()} if _named(tree) else pair(tree)
+        check_flat(name, tree)
+        if _named(tree):
+            return {key: (values, lengths) for key, values in tree.items()}
+        return tree, lengths
 
     columns = {"n_node": host.n_node, "globals": host.globals}
     columns |= {
@@ -162,16 +167,10 @@ def _named(column: Any) -> bool:
 def _pair(name: str, column: Column) -> tuple[np.ndarray, np.ndarray]:
     """A column as values and int64 lengths."""
     if isinstance(column, tuple) and len(column) == 2:
-        values, lengths = as_indices(column[0]), check_lengths(name, column[1])
+        values, lengths = as_indices(name, column[0]), check_lengths(name, column[1])
         check_total(name, lengths, len(values))
         return values, lengths
-    try:
-        values = np.asarray(column)
-    except ValueError as error:  # lists of different lengths
-        raise GraphsError(
-            f"{name}: {error}; wanted the pair (values, lengths), or an array "
-            "[n_graph, rows, ...]"
-        ) from error
+    values = as_array(name, column)
     if values.ndim < 2:
         raise GraphsError(
             f"{name}: found an array of shape {list(values.shape)}; wanted the pair "

@@ -20,7 +20,7 @@ from jraph_kit._layout import (
     to_senders,
 )
 from jraph_kit._rows import everywhere
-from jraph_kit._segments import segment_mean, segment_sum
+from jraph_kit._segments import _accumulator, _float, segment_mean, segment_sum
 
 _ANY = EdgeLayout()
 
@@ -35,7 +35,8 @@ def GraphConvolution(  # noqa: N802 (jraph's name)
 ) -> Network:
     """Makes a graph convolution (GCN): D^-1/2 A D^-1/2 f(X).
 
-    No activation follows; put one between layers.
+    No activation follows; put one between layers. Integers that f gives are normalised
+    in float32.
 
     Args:
       update_node_fn: f, (nodes) -> nodes; a linear layer in the paper.
@@ -81,17 +82,19 @@ def GraphConvolution(  # noqa: N802 (jraph's name)
             receivers = jnp.concatenate([everywhere(receivers), loops])
             wired = graph._replace(senders=senders, receivers=receivers)
             lies = EdgeLayout()
-        alone = 1.0 if add_self_edges and summed else 0.0
+        alone = 1 if add_self_edges and summed else 0
 
         def roots(count: Any, leaf: jax.Array) -> jax.Array:
             """One over the root of each node's number of edges, beside its features."""
-            ones = jnp.ones_like(senders, dtype=jnp.float32)
+            ones = jnp.ones_like(senders, dtype=jnp.int32)
             degree = count(segment_sum, wired, ones, n, lies) + alone
-            root = lax.rsqrt(jnp.maximum(degree, 1.0)).astype(leaf.dtype)
+            degree = jnp.maximum(degree, 1).astype(jnp.float32)
+            root = lax.rsqrt(degree).astype(leaf.dtype)
             return root.reshape(root.shape + (1,) * (leaf.ndim - 1))
 
         def convolved(leaf: jax.Array) -> jax.Array:
             if symmetric_normalization:
+                leaf = _float(leaf)
                 leaf = leaf * roots(to_senders, leaf)
             rows = at_senders(wired, leaf, lies)
             out = to_receivers(aggregate_nodes_fn, wired, rows, n, lies)
@@ -112,6 +115,8 @@ def GIN(  # noqa: N802 (as jraph's networks)
     layout: EdgeLayout = _ANY,
 ) -> Network:
     """Makes a graph isomorphism layer: f((1 + epsilon) x_v + sum of neighbours' x_u).
+
+    Nodes of integers are taken as float32.
 
     Args:
       update_node_fn: f, (nodes) -> nodes; a perceptron of two layers in the paper.
@@ -138,7 +143,8 @@ def GIN(  # noqa: N802 (as jraph's networks)
         summed = to_receivers(segment_sum, graph, rows, n, layout)
 
         def mixed(x: jax.Array, neighbours: jax.Array) -> jax.Array:
-            return x * jnp.asarray(1 + epsilon, x.dtype) + neighbours
+            x = _float(x)
+            return x * jnp.asarray(1 + epsilon, x.dtype) + neighbours.astype(x.dtype)
 
         mix = jax.tree.map(mixed, graph.nodes, summed)
         return graph._replace(nodes=update_node_fn(mix))
@@ -180,8 +186,12 @@ def GraphSAGE(  # noqa: N802 (as jraph's networks)
     """
 
     def scaled(x: jax.Array) -> jax.Array:
-        squares = jnp.sum(jnp.square(x), axis=-1, keepdims=True)
-        return x * lax.rsqrt(jnp.maximum(squares, jnp.asarray(1e-12, x.dtype)))
+        wide = _float(x)
+        out = wide.dtype
+        wide = wide.astype(_accumulator(out))  # squares of 300 are beyond float16
+        squares = jnp.sum(jnp.square(wide), axis=-1, keepdims=True)
+        least = jnp.asarray(1e-12, wide.dtype)
+        return (wide * lax.rsqrt(jnp.maximum(squares, least))).astype(out)
 
     def apply(graph: jraph.GraphsTuple) -> jraph.GraphsTuple:
         n = count_nodes(graph)

@@ -68,8 +68,8 @@ class CSRStore(NamedTuple):
             and finite.
         """
         ends = {
-            "senders": as_indices(senders),
-            "receivers": as_indices(receivers),
+            "senders": as_indices("senders", senders),
+            "receivers": as_indices("receivers", receivers),
         }
         check_count("n_node", n_node, least=0)
         n_edge = len(ends["senders"])

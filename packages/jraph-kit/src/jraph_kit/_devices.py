@@ -4,8 +4,9 @@ The functions wrap `jax.shard_map`, so that what moves between devices is what i
 here, whatever the mesh.
 """
 
+import dataclasses
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal
 
 import jax
 import jraph
@@ -14,7 +15,8 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 from jraph_kit._batch import Batch
 from jraph_kit._checks import check_count
-from jraph_kit._host import host_graphs, to_host
+from jraph_kit._errors import GraphsError
+from jraph_kit._host import checked_host, host_graphs
 from jraph_kit._layout import EdgeLayout
 
 _Function = Callable[[Any, jraph.GraphsTuple, EdgeLayout], jraph.GraphsTuple]
@@ -38,6 +40,10 @@ def graph_parallel(
       A function of parameters, which every device has, and of a batch whose leaves have
       a first axis of the mesh axis's size, as `batches(n_devices=...)` makes it.
 
+    Raises:
+      GraphsError: if the mesh has no such axis; on call, if the first axis of a leaf is
+        not as long as the mesh's.
+
     Example:
       >>> import jax.numpy as jnp, jraph_kit
       >>> mesh = jax.make_mesh((1,), ("data",), devices=jax.devices()[:1])
@@ -50,12 +56,31 @@ def graph_parallel(
       >>> jax.jit(loss)(jnp.float32(3), jax.tree.map(lambda x: x[None], batch))
       Array(3., dtype=float32)
     """
+    n = _size(mesh, axis)
 
     def own(params: Any, stacked: Batch) -> Any:
         return function(params, jax.tree.map(lambda leaf: leaf[0], stacked))
 
     each, all_ = PartitionSpec(axis), PartitionSpec()
-    return _mapped(own, mesh, (all_, each), all_)
+    mapped = _mapped(own, mesh, (all_, each), all_)
+
+    def call(params: Any, stacked: Batch) -> Any:
+        for leaf in jax.tree.leaves(stacked):
+            if np.shape(leaf)[:1] != (n,):
+                raise GraphsError(
+                    f"a leaf of the batch has shape {list(np.shape(leaf))}, and the "
+                    f"mesh has {n} devices along {axis!r}; wanted one batch for each: "
+                    f"batches(..., n_devices={n})"
+                )
+        return mapped(params, stacked)
+
+    return call
+
+
+def _size(mesh: Mesh, axis: str) -> int:
+    if axis not in mesh.shape:
+        raise GraphsError(f"axis is {axis!r}, and the mesh has {mesh.axis_names}")
+    return mesh.shape[axis]
 
 
 def _mapped(
@@ -76,17 +101,26 @@ def _mapped(
     return call
 
 
-class Spread(NamedTuple):
-    """A graph whose rows divide among devices.
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True, eq=False)
+class Spread:
+    """A graph whose rows divide among devices: a pytree for `jit`.
+
+    Edges are no longer in the order of the graph: `edge_ids` leads back. Losses over
+    edges count no rows that were added.
 
     Attributes:
       graphs: with rows added that belong to no graph: their senders and receivers are
         out of range, so that they are dropped from every sum.
       edge_ids: integers, the number that each edge had, -1 for rows added.
+      n_devices: among how many.
+      rows: which rows are spread, "edges" or "nodes", each with its edges.
     """
 
     graphs: jraph.GraphsTuple
-    edge_ids: np.ndarray
+    edge_ids: Any
+    n_devices: int = dataclasses.field(metadata={"static": True})
+    rows: Literal["edges", "nodes"] = dataclasses.field(metadata={"static": True})
 
 
 def _longer(tree: Any, rows: np.ndarray) -> Any:
@@ -111,7 +145,8 @@ def spread_edges(graphs: jraph.GraphsTuple, n_devices: int) -> Spread:
       The graphs, edges in their order, less than `n_devices` rows added.
 
     Raises:
-      GraphsError: if `n_devices` is less than 1.
+      GraphsError: if `n_devices` is less than 1, rows do not add up, or an edge ends at
+        no node.
 
     Example:
       >>> import jraph_kit
@@ -119,7 +154,7 @@ def spread_edges(graphs: jraph.GraphsTuple, n_devices: int) -> Spread:
       array([1, 2], dtype=int32)
     """
     check_count("n_devices", n_devices)
-    host = to_host(graphs)
+    host = checked_host(graphs, "spread_edges", with_ends=True)
     n_edge, n_node = len(host.senders), int(host.n_node.sum())
     ids = np.full(-(-n_edge // n_devices) * n_devices, -1)
     ids[:n_edge] = np.arange(n_edge)
@@ -128,9 +163,8 @@ def spread_edges(graphs: jraph.GraphsTuple, n_devices: int) -> Spread:
         for name in ("senders", "receivers")
     }
     ends = {name: found.astype(np.int32) for name, found in ends.items()}
-    return Spread(
-        host_graphs(**host._asdict() | ends | {"edges": _longer(host.edges, ids)}), ids
-    )
+    spread = ends | {"edges": _longer(host.edges, ids)}
+    return Spread(host._replace(**spread), ids, n_devices, "edges")
 
 
 def spread_nodes(graphs: jraph.GraphsTuple, n_devices: int) -> Spread:
@@ -148,7 +182,8 @@ def spread_nodes(graphs: jraph.GraphsTuple, n_devices: int) -> Spread:
       the device's own.
 
     Raises:
-      GraphsError: if `n_devices` is less than 1.
+      GraphsError: if `n_devices` is less than 1, rows do not add up, or an edge ends at
+        no node.
 
     Example:
       >>> import jraph_kit
@@ -156,7 +191,7 @@ def spread_nodes(graphs: jraph.GraphsTuple, n_devices: int) -> Spread:
       array([0, 0], dtype=int32)
     """
     check_count("n_devices", n_devices)
-    host = to_host(graphs)
+    host = checked_host(graphs, "spread_nodes", with_ends=True)
     n_node = int(host.n_node.sum())
     own = -(-n_node // n_devices)
     order = np.argsort(host.receivers, kind="stable")
@@ -177,12 +212,12 @@ def spread_nodes(graphs: jraph.GraphsTuple, n_devices: int) -> Spread:
         "senders": senders.astype(np.int32),
         "receivers": receivers.astype(np.int32),
     }
-    return Spread(host_graphs(**host._asdict() | spread), ids)
+    return Spread(host._replace(**spread), ids, n_devices, "nodes")
 
 
 def edge_sharded(
     function: _Function, mesh: Mesh, *, axis: str = "data"
-) -> Callable[[Any, jraph.GraphsTuple], jraph.GraphsTuple]:
+) -> Callable[[Any, Spread], jraph.GraphsTuple]:
     """Runs a network with the edges of one large graph spread over devices.
 
     Every device has all nodes and globals, and updates its own edges. Each aggregation
@@ -195,7 +230,11 @@ def edge_sharded(
       axis: of the mesh, over which edges are spread.
 
     Returns:
-      A function of parameters and a graph from `spread_edges`.
+      A function of parameters and what `spread_edges` gives, to the graph.
+
+    Raises:
+      GraphsError: if the mesh has no such axis; on call, if the graph was spread in
+        another way, or a network was not given the layout.
 
     Example:
       >>> import jraph_kit
@@ -205,7 +244,7 @@ def edge_sharded(
       ...     mesh,
       ... )
       >>> graph = jraph_kit.from_coo([0], [1], n_node=2, nodes=np.ones((2, 1)))
-      >>> jax.jit(net)((), spread_edges(graph, 1).graphs).nodes.tolist()
+      >>> jax.jit(net)((), spread_edges(graph, 1)).nodes.tolist()
       [[1.0], [2.0]]
     """
     return _sharded(function, mesh, EdgeLayout(axis_name=axis))
@@ -213,7 +252,7 @@ def edge_sharded(
 
 def node_sharded(
     function: _Function, mesh: Mesh, *, axis: str = "data"
-) -> Callable[[Any, jraph.GraphsTuple], jraph.GraphsTuple]:
+) -> Callable[[Any, Spread], jraph.GraphsTuple]:
     """Runs a network with nodes and edges of one large graph spread over devices.
 
     Each device updates its own nodes, from edges that are its own too. What is gathered
@@ -228,7 +267,11 @@ def node_sharded(
       axis: of the mesh, over which nodes and edges are spread.
 
     Returns:
-      A function of parameters and a graph from `spread_nodes`.
+      A function of parameters and what `spread_nodes` gives, to the graph.
+
+    Raises:
+      GraphsError: if the mesh has no such axis; on call, if the graph was spread in
+        another way, or a network was not given the layout.
 
     Example:
       >>> import jraph_kit
@@ -238,7 +281,7 @@ def node_sharded(
       ...     mesh,
       ... )
       >>> graph = jraph_kit.from_coo([0], [1], n_node=2, nodes=np.ones((2, 1)))
-      >>> jax.jit(net)((), spread_nodes(graph, 1).graphs).nodes.tolist()
+      >>> jax.jit(net)((), spread_nodes(graph, 1)).nodes.tolist()
       [[1.0], [2.0]]
     """
     layout = EdgeLayout(axis_name=axis, nodes_are_sharded=True)
@@ -247,7 +290,10 @@ def node_sharded(
 
 def _sharded(
     function: _Function, mesh: Mesh, layout: EdgeLayout
-) -> Callable[[Any, jraph.GraphsTuple], jraph.GraphsTuple]:
+) -> Callable[[Any, Spread], jraph.GraphsTuple]:
+    assert layout.axis_name is not None  # noqa: S101 (the callers set it)
+    n = _size(mesh, layout.axis_name)
+    rows = "nodes" if layout.nodes_are_sharded else "edges"
     each, all_ = PartitionSpec(layout.axis_name), PartitionSpec()
     lies = host_graphs(
         nodes=each if layout.nodes_are_sharded else all_,
@@ -258,6 +304,23 @@ def _sharded(
         n_node=all_,
         n_edge=all_,
     )
-    return _mapped(
+    mapped = _mapped(
         lambda params, graph: function(params, graph, layout), mesh, (all_, lies), lies
     )
+
+    def call(params: Any, spread: Spread) -> jraph.GraphsTuple:
+        if not isinstance(spread, Spread) or spread.rows != rows:
+            kind = type(spread).__name__
+            kind += f" of {spread.rows}" if isinstance(spread, Spread) else ""
+            raise GraphsError(
+                f"the graph is a {kind}; wanted what spread_{rows}(graph, {n}) gives"
+            )
+        # Edges of more parts are whole on fewer devices; nodes number by the part.
+        if spread.n_devices % n if rows == "edges" else spread.n_devices != n:
+            raise GraphsError(
+                f"the graph is spread for {spread.n_devices} devices, and the mesh has "
+                f"{n} along {layout.axis_name!r}; type spread_{rows}(graph, {n})"
+            )
+        return mapped(params, spread.graphs)
+
+    return call

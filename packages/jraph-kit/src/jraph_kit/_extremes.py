@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jraph_kit._errors import GraphsError
 from jraph_kit._rows import graph_numbers, take_rows
 from jraph_kit._segments import (
     _accumulator,
@@ -14,7 +15,10 @@ from jraph_kit._segments import (
     _beside,
     _count,
     _float,
+    _ids,
+    _real_numbers,
     _scatter,
+    _within,
     segment_sum,
 )
 
@@ -161,7 +165,7 @@ def _extreme(
     empty: Any,
     axis: _Axis,
 ) -> jax.Array:
-    data, ids = jnp.asarray(data), jnp.asarray(segment_ids)
+    data, ids = _real_numbers(data), _ids(segment_ids)
     n = _count(ids, num_segments)
     how = (n, indices_are_sorted, unique_indices)
     found = _raw_extreme(data, ids, how, kind, axis)
@@ -208,7 +212,11 @@ def _raw_extreme_jvp(
 def _shifted(
     logits: jax.Array, ids: jax.Array, how: tuple[Any, ...], axis: _Axis
 ) -> tuple[jax.Array, jax.Array]:
-    """Each segment's largest logit, 0 where none is finite, and exp(logit - it)."""
+    """Each segment's largest logit, 0 where none is finite, and exp(logit - it).
+
+    Rows out of range are zeros of the latter: theirs may be larger than any segment's.
+    """
+    logits = _within(logits, ids, how[0], fill=-jnp.inf)
     top = _raw_extreme(lax.stop_gradient(logits), ids, how, "max", axis)
     top = jnp.where(jnp.isfinite(top), top, jnp.zeros((), top.dtype))
     return top, jnp.exp(logits - take_rows(top, ids, like=logits))
@@ -240,13 +248,14 @@ def segment_softmax(
       >>> segment_softmax([1.0, 1.0, 7.0], [0, 0, 1], 2)
       Array([0.5, 0.5, 1. ], dtype=float32)
     """
-    logits, ids = _float(logits), jnp.asarray(segment_ids)
+    logits, ids = _float(logits), _ids(segment_ids)
     wide = logits.astype(_accumulator(logits.dtype))
     how = (_count(ids, num_segments), indices_are_sorted, unique_indices)
     _, exps = _shifted(wide, ids, how, axis_name)
     total = segment_sum(exps, ids, *how, axis_name=axis_name)
-    total = jnp.where(total > 0, total, jnp.ones((), total.dtype))
-    return (exps / take_rows(total, ids, like=exps)).astype(logits.dtype)
+    shares = take_rows(total, ids, like=exps)
+    shares = jnp.where(shares == 0, jnp.ones((), shares.dtype), shares)  # NaN stays
+    return (exps / shares).astype(logits.dtype)
 
 
 def segment_logsumexp(
@@ -277,12 +286,12 @@ def segment_logsumexp(
       >>> segment_logsumexp([1000.0, 1000.0], [0, 0], 2, empty=0)
       Array([1000.6932,    0.    ], dtype=float32)
     """
-    data, ids = _float(data), jnp.asarray(segment_ids)
+    data, ids = _float(data), _ids(segment_ids)
     wide = data.astype(_accumulator(data.dtype))
     how = (_count(ids, num_segments), indices_are_sorted, unique_indices)
     top, exps = _shifted(wide, ids, how, axis_name)
     total = segment_sum(exps, ids, *how, axis_name=axis_name)
-    some = total > 0
+    some = total != 0  # NaN stays
     logs = jnp.log(jnp.where(some, total, jnp.ones((), total.dtype)))
     out = jnp.where(some, top + logs, jnp.asarray(empty, total.dtype))
     return out.astype(data.dtype)
@@ -295,17 +304,26 @@ def partition_softmax(
 
     Args:
       logits: [n, ...].
-      partitions: integers [n_partition], the rows of each run, such as `n_node`.
+      partitions: integers [n_partition], the rows of each run, such as `n_node`. They
+        should add up to n, which is not looked at, as it is unknown under `jit`: rows
+        beyond them get 0.
       sum_partitions: n; not needed, as it is read off the logits.
 
     Returns:
       [n, ...] of the logits' dtype.
 
+    Raises:
+      GraphsError: if `sum_partitions` is another number than n.
+
     Example:
       >>> partition_softmax(jnp.ones(3), jnp.array([2, 1]))
       Array([0.5, 0.5, 1. ], dtype=float32)
     """
-    del sum_partitions
     logits, partitions = jnp.asarray(logits), jnp.asarray(partitions)
+    if sum_partitions not in (None, logits.shape[0]):
+        raise GraphsError(
+            f"sum_partitions is {sum_partitions}, and there are {logits.shape[0]} rows "
+            "of logits"
+        )
     ids = graph_numbers(partitions, logits.shape[0], like=logits)
     return segment_softmax(logits, ids, len(partitions), indices_are_sorted=True)

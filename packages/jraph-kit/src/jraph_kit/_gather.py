@@ -12,9 +12,8 @@ import jraph
 import numpy as np
 
 from jraph_kit._buckets import Shape
-from jraph_kit._checks import check_total, starts_of
-from jraph_kit._errors import GraphsError
-from jraph_kit._host import host_graphs, to_host
+from jraph_kit._checks import starts_of
+from jraph_kit._host import checked_host, host_graphs
 
 
 class Gatherer:
@@ -29,22 +28,13 @@ class Gatherer:
     """
 
     def __init__(self, graphs: jraph.GraphsTuple) -> None:
-        if graphs.senders is None or graphs.receivers is None:
-            raise GraphsError(
-                "senders or receivers are None; where there are no edges, give empty "
-                "arrays of integers, and zeros for n_edge"
-            )
-        self.graphs = host = to_host(graphs)
+        self.graphs = host = checked_host(graphs, "batches", with_ends=True)
         self._node_starts = starts_of(host.n_node)
         self._edge_starts = starts_of(host.n_edge)
         self._fields = {
             name: jax.tree.flatten(getattr(host, name))
             for name in ("nodes", "edges", "globals")
         }
-        for name in ("nodes", "edges", "globals", "senders", "receivers"):
-            each = {"nodes": host.n_node, "globals": np.ones_like(host.n_node)}
-            for leaf in jax.tree.leaves(getattr(host, name)):
-                check_total(name, each.get(name, host.n_edge), len(leaf))
 
     def take(
         self,

@@ -13,6 +13,7 @@ from jraph_kit._layout import (
     EdgeLayout,
     at_receivers,
     at_senders,
+    check_globals,
     count_nodes,
     graph_of_edges,
     graph_of_nodes,
@@ -63,7 +64,7 @@ def GraphNetwork(  # noqa: N802, PLR0917 (jraph's name and signature)
 
     Raises:
       GraphsError: if there is a logit without a reduce function, or the reverse; on
-        call, if nodes have no features.
+        call, if nodes have no features, or globals not one row for each graph.
 
     Example:
       >>> import jraph_kit, jax.numpy as jnp
@@ -84,6 +85,7 @@ def GraphNetwork(  # noqa: N802, PLR0917 (jraph's name and signature)
 
     def apply(graph: jraph.GraphsTuple) -> jraph.GraphsTuple:
         n = count_nodes(graph)
+        check_globals(graph)
         nodes, edges, globals_ = graph.nodes, graph.edges, graph.globals
         node_numbers = graph_of_nodes(graph, n, jax.tree.leaves(nodes)[0], layout)
         edge_numbers = graph_of_edges(graph, node_numbers, layout)
@@ -236,6 +238,7 @@ def DeepSets(  # noqa: N802 (jraph's name)
 
     def apply(graph: jraph.GraphsTuple) -> jraph.GraphsTuple:
         n = count_nodes(graph)
+        check_globals(graph)
         numbers = graph_of_nodes(graph, n, jax.tree.leaves(graph.nodes)[0], layout)
         for_nodes = jax.tree.map(lambda g: take_rows(g, numbers), graph.globals)
         nodes = update_node_fn(graph.nodes, for_nodes)

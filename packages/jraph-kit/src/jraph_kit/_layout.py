@@ -14,7 +14,7 @@ from jax import lax
 
 from jraph_kit._checks import rows_of
 from jraph_kit._errors import GraphsError
-from jraph_kit._rows import graph_numbers, spread, take_rows
+from jraph_kit._rows import graph_numbers, spread, take_rows, wide_integers
 
 Aggregate = Callable[..., jax.Array]
 """(rows, segment ids, number of segments) -> segments, such as `segment_sum`."""
@@ -79,11 +79,49 @@ def edge_ends(graph: jraph.GraphsTuple) -> tuple[jax.Array, jax.Array]:
             "senders or receivers are None, and this network goes along edges; where "
             "there are none, give it empty arrays of integers"
         )
-    return jnp.asarray(graph.senders), jnp.asarray(graph.receivers)
+    senders, receivers = jnp.asarray(graph.senders), jnp.asarray(graph.receivers)
+    if senders.ndim != 1 or senders.shape != receivers.shape:
+        raise GraphsError(
+            f"senders have shape {list(senders.shape)} and receivers "
+            f"{list(receivers.shape)}; wanted both [n_edge]"
+        )
+    return wide_integers(senders), wide_integers(receivers)
+
+
+def check_globals(graph: jraph.GraphsTuple) -> None:
+    """There is one row for each graph; a gather would clamp to those there are."""
+    rows, n_graph = rows_of(graph.globals, "globals"), graph.n_node.shape[0]
+    if rows not in (None, n_graph):
+        raise GraphsError(
+            f"globals have {rows} rows, and there are {n_graph} graphs; wanted one row "
+            "for each"
+        )
+
+
+def _varies_over(x: Any) -> frozenset[str]:
+    """Inside `jax.shard_map`, the axes over which devices have different values."""
+    kind = jax.typeof(x)
+    known = getattr(kind, "mat", None)  # vma up to jax 0.10
+    return kind.vma if known is None else known.varying
+
+
+def check_layout(graph: jraph.GraphsTuple, layout: EdgeLayout) -> None:
+    """Edges of one graph that are spread over an axis are known to be."""
+    if graph.senders is None:
+        return
+    axes = _varies_over(graph.senders) - _varies_over(graph.n_node)
+    axes -= {layout.axis_name}
+    if axes:
+        raise GraphsError(
+            f"senders are spread over {sorted(axes)} and n_node is not, so that these "
+            "are edges of one graph, and the network's layout does not say so; give "
+            "the network the layout that the function gets: layout=layout"
+        )
 
 
 def at_senders(graph: jraph.GraphsTuple, nodes: Any, layout: EdgeLayout) -> Any:
     """For each edge, the row of the node that it leaves."""
+    check_layout(graph, layout)
     senders, _ = edge_ends(graph)
 
     def rows(leaf: jax.Array) -> jax.Array:
@@ -170,6 +208,7 @@ def graph_of_nodes(
     graph: jraph.GraphsTuple, n: int, like: jax.Array, layout: EdgeLayout
 ) -> jax.Array:
     """The number of each node's graph, int32 [n], ascending."""
+    check_layout(graph, layout)
     if not layout.nodes_are_sharded:
         return graph_numbers(graph.n_node, n, like=like)
     everywhere = n * lax.axis_size(layout.axis_name)

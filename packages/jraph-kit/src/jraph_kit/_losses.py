@@ -12,10 +12,18 @@ import jax.numpy as jnp
 import jraph
 from jax import lax
 
-from jraph_kit._batch import Batch, edge_mask, graph_mask, node_mask
+from jraph_kit._batch import Batch
 from jraph_kit._errors import GraphsError
+from jraph_kit._masks import edge_graph_numbers, edge_mask, graph_mask, node_mask
 from jraph_kit._rows import graph_numbers
-from jraph_kit._segments import _accumulator, _Axis, _float, segment_mean, segment_sum
+from jraph_kit._segments import (
+    _accumulator,
+    _Axis,
+    _float,
+    _ids,
+    segment_mean,
+    segment_sum,
+)
 
 
 def masked_mean(values: Any, mask: Any, *, axis_name: _Axis = None) -> jax.Array:
@@ -32,13 +40,14 @@ def masked_mean(values: Any, mask: Any, *, axis_name: _Axis = None) -> jax.Array
       A scalar, float32 or wider; 0 where no row is chosen.
 
     Raises:
-      GraphsError: if there is not one loss a row; so do the other losses.
+      GraphsError: if there is not one loss a row, or the mask is not of booleans, one a
+        row; so do the other losses.
 
     Example:
       >>> masked_mean([1.0, jnp.nan, 3.0], [True, False, True])
       Array(2., dtype=float32)
     """
-    values, mask = _float(values), jnp.asarray(mask)
+    values, mask = _float(values), _booleans(mask)
     if values.shape[: mask.ndim] != mask.shape:
         raise GraphsError(
             f"losses have shape {list(values.shape)}, and the mask "
@@ -53,18 +62,28 @@ def masked_mean(values: Any, mask: Any, *, axis_name: _Axis = None) -> jax.Array
     return total / jnp.maximum(count, 1)
 
 
+def _booleans(mask: Any, shape: tuple[int, ...] | None = None) -> jax.Array:
+    """A mask: of numbers it is unclear whether they are weights."""
+    found = jnp.asarray(mask)
+    if found.shape == (0,):  # of an empty list jax makes floats
+        found = found.astype(jnp.bool_)
+    if found.dtype != jnp.bool_ or shape not in (None, found.shape):
+        rows = "" if shape is None else f" of shape {list(shape)}"
+        raise GraphsError(
+            f"mask is {found.dtype}{list(found.shape)}; wanted booleans{rows}, such as "
+            "mask > 0"
+        )
+    return found
+
+
 def _both(mask: jax.Array, chosen: Any) -> jax.Array:
-    return mask if chosen is None else mask & jnp.asarray(chosen)
+    return mask if chosen is None else mask & _booleans(chosen, mask.shape)
 
 
 def _real(batch: Batch | jraph.GraphsTuple) -> tuple[jraph.GraphsTuple, Any]:
     if isinstance(batch, Batch):
         return batch.graphs, batch.n_real
     return batch, batch.n_node.shape[0]
-
-
-def _numbers(lengths: Any, rows: jax.Array) -> jax.Array:
-    return graph_numbers(lengths, rows.shape[0], like=rows)
 
 
 def _mean(
@@ -114,7 +133,8 @@ def node_loss(
     """
     graphs, n_real = _real(batch)
     chosen = _both(node_mask(graphs, n_real), mask)
-    numbers = _numbers(graphs.n_node, chosen) if per_graph else None
+    rows = chosen.shape[0]
+    numbers = graph_numbers(graphs.n_node, rows, like=chosen) if per_graph else None
     return _mean(losses, chosen, numbers, graphs, axis_name)
 
 
@@ -146,7 +166,7 @@ def edge_loss(
     """
     graphs, n_real = _real(batch)
     chosen = _both(edge_mask(graphs, n_real), mask)
-    numbers = _numbers(graphs.n_edge, chosen) if per_graph else None
+    numbers = edge_graph_numbers(graphs) if per_graph else None
     return _mean(losses, chosen, numbers, graphs, axis_name)
 
 
@@ -206,9 +226,10 @@ def partition_means(
       >>> partition_means([1.0, 3.0, 9.0, 5.0], jnp.array([0, 0, -1, 1]), 2)
       Array([2., 5.], dtype=float32)
     """
-    values, parts = _float(values), jnp.asarray(partition)
+    values, parts = _float(values), _ids(partition)
     wide = values.astype(_accumulator(values.dtype))
     rows = wide.mean(axis=tuple(range(1, wide.ndim)))
     if mask is not None:
-        parts = jnp.where(jnp.asarray(mask), parts, jnp.full((), -1, parts.dtype))
+        none = jnp.full((), n_partitions, parts.dtype)
+        parts = jnp.where(_booleans(mask, parts.shape), parts, none)
     return segment_mean(rows, parts, n_partitions, axis_name=axis_name)

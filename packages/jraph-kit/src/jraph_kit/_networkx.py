@@ -1,12 +1,13 @@
 """One graph from networkx, and back; needs the extra `networkx`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jraph
 import numpy as np
 
 from jraph_kit._adjacency import from_coo
+from jraph_kit._checks import check_flat
 from jraph_kit._errors import GraphsError, require
 
 
@@ -73,7 +74,7 @@ def _attributes(kind: str, keys: Any, rows: list[Any], names: list[Any]) -> Any:
     for row, name in zip(rows, names, strict=True):
         if keys not in row:
             raise GraphsError(
-                f"{kind} {name!r} has no attribute {keys!r}; it has {sorted(row)}"
+                f"{kind} {name!r} has no attribute {keys!r}; it has {list(row)}"
             )
     shapes = [np.shape(row[keys]) for row in rows]
     for shape, name in zip(shapes, names, strict=True):
@@ -96,6 +97,7 @@ def to_networkx(graph: jraph.GraphsTuple) -> Any:
       A `networkx.MultiDiGraph`; its graph attributes hold `globals`.
 
     Raises:
+      GraphsError: if features are neither an array nor a dict of arrays.
       ImportError: if networkx is not installed.
 
     Example:
@@ -106,9 +108,9 @@ def to_networkx(graph: jraph.GraphsTuple) -> Any:
     networkx = require("networkx", extra="networkx")
     out = networkx.MultiDiGraph()
     rows = range(int(np.sum(graph.n_node)))
-    out.add_nodes_from(zip(rows, _rows(graph.nodes, len(rows)), strict=True))
+    out.add_nodes_from(zip(rows, _rows("nodes", graph.nodes, len(rows)), strict=True))
     senders, receivers = np.asarray(graph.senders), np.asarray(graph.receivers)
-    features = _rows(graph.edges, len(senders))
+    features = _rows("edges", graph.edges, len(senders))
     ends = zip(senders.tolist(), receivers.tolist(), features, strict=True)
     out.add_edges_from(ends)
     if graph.globals is not None:
@@ -116,9 +118,10 @@ def to_networkx(graph: jraph.GraphsTuple) -> Any:
     return out
 
 
-def _rows(tree: Any, n: int) -> list[dict[str, Any]]:
+def _rows(name: str, tree: Any, n: int) -> list[dict[str, Any]]:
     if tree is None:
         return [{} for _ in range(n)]
-    columns = tree if isinstance(tree, dict) else {"features": tree}
+    check_flat(name, tree)
+    columns = tree if isinstance(tree, Mapping) else {"features": tree}
     arrays = {name: np.asarray(column) for name, column in columns.items()}
     return [{name: array[i] for name, array in arrays.items()} for i in range(n)]

@@ -1,6 +1,7 @@
 """Batches of few shapes from a set of graphs, in stored or shuffled order."""
 
 import dataclasses
+import operator
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple, overload
 
@@ -83,11 +84,14 @@ class Batches(Sequence[Batch]):
         """Makes batch i, or a list of batches."""
         if isinstance(i, slice):
             return [self[j] for j in range(*i.indices(len(self)))]
-        n = len(self)
+        i = self._place(i)
+        return next(self._make(i, i + 1))
+
+    def _place(self, i: int) -> int:
+        i, n = operator.index(i), len(self)
         if not -n <= i < n:
             raise IndexError(f"batch {i} of {n}")
-        i = int(i) % n
-        return next(self._make(i, i + 1))
+        return i % n
 
     def _make(self, start: int, stop: int) -> Iterator[Batch]:
         each = self._n_devices or 1
@@ -103,12 +107,12 @@ class Batches(Sequence[Batch]):
         """Which graphs batch i holds, in order; over all devices where there are some.
 
         Args:
-          i: the batch.
+          i: the batch; negative ones count from the end.
 
         Returns:
           Integers, positions in the set of graphs.
         """
-        each = self._n_devices or 1
+        i, each = self._place(i), self._n_devices or 1
         start, stop = self._starts[i * each], self._starts[(i + 1) * each]
         return self._order[start:stop]
 
@@ -158,7 +162,8 @@ def batches(
 
     Raises:
       OversizeError: if a graph fits into no shape and `oversize` is "error".
-      GraphsError: if an option is out of range, or rows do not add up.
+      GraphsError: if an option is out of range, rows do not add up, or an edge ends at
+        no node. That edges stay within their graph is left to `validate`.
 
     Example:
       >>> import jraph_kit
@@ -175,10 +180,10 @@ def batches(
     if seed is not None:
         check_count("seed", seed, least=0)
     check_count("epoch", epoch, least=0)
-    if not isinstance(graphs, jraph.GraphsTuple):
+    if not isinstance(buckets, Buckets):
         raise GraphsError(
-            f"batches got a {type(graphs).__name__}; wanted a GraphsTuple, as "
-            "from_columns makes it"
+            f"buckets is a {type(buckets).__name__}; wanted Buckets, as Buckets.fit "
+            "chooses them"
         )
     gatherer = Gatherer(graphs)
     n_node = gatherer.graphs.n_node.astype(np.int64)

@@ -16,21 +16,24 @@ import jax
 import jax.numpy as jnp
 import jraph
 
-from jraph_kit._batch import edge_mask, graph_mask, node_mask
+from jraph_kit._checks import check_one_batch
+from jraph_kit._masks import edge_mask, graph_mask, node_mask
 
 
 def _real(graphs: jraph.GraphsTuple, n_real: Any) -> Any:
     """The number of real graphs: those before the padding, which its shape tells."""
     if n_real is not None:
         return n_real
-    n_node = jnp.asarray(graphs.n_node)
+    check_one_batch(graphs)
+    n_node = jnp.asarray(graphs.n_node).astype(jnp.int32)
     numbers = jnp.arange(n_node.shape[0], dtype=jnp.int32)
     last = jnp.max(jnp.where(n_node > 0, numbers, 0), initial=0)
     if graphs.senders is None or graphs.receivers is None:
         return last
-    senders, receivers = jnp.asarray(graphs.senders), jnp.asarray(graphs.receivers)
-    first = jnp.sum(jnp.where(numbers < last, n_node, 0)).astype(senders.dtype)
-    loop = (senders == first) & (receivers == first)
+    first = jnp.sum(jnp.where(numbers < last, n_node, 0), dtype=jnp.int32)
+    loop = (jnp.asarray(graphs.senders).astype(jnp.int32) == first) & (
+        jnp.asarray(graphs.receivers).astype(jnp.int32) == first
+    )
     real = jnp.any(~loop & ~edge_mask(graphs, last))
     return last + real.astype(jnp.int32)
 

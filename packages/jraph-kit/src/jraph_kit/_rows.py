@@ -57,12 +57,19 @@ def everywhere(x: jax.Array) -> jax.Array:
     return jax.sharding.reshard(x, NamedSharding(known.mesh, PartitionSpec()))
 
 
+def wide_integers(x: jax.Array) -> jax.Array:
+    """As int32 where they are narrower, or an empty list, of which jax makes floats."""
+    kept = jnp.issubdtype(x.dtype, jnp.integer) and x.dtype.itemsize >= 4
+    return x if kept else x.astype(jnp.int32)
+
+
 def take_rows(x: Any, indices: Any, *, like: jax.Array | None = None) -> jax.Array:
     """x[indices], sharded as the indices are.
 
     Args:
       x: [n, ...].
-      indices: integers [m]; those out of range are clamped.
+      indices: integers [m]; those out of range are clamped, and where x has no rows
+        the result is zeros.
       like: [m, ...] of x's rank, which the result will meet; sharded as this, if it is.
 
     Returns:
@@ -70,6 +77,7 @@ def take_rows(x: Any, indices: Any, *, like: jax.Array | None = None) -> jax.Arr
     """
     x, indices = jnp.asarray(x), jnp.asarray(indices)
     known = None if like is None else explicit_sharding(like)
+    x = x if x.shape[0] else jnp.zeros((1, *x.shape[1:]), x.dtype)
     return on_any_mesh(
         lambda x, indices: x[indices], known or spread(indices, x), x, indices
     )

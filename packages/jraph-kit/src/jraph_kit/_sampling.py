@@ -185,7 +185,7 @@ class NeighbourSampler:
 
     def _numbers(self, seeds: Any) -> np.ndarray:
         """Seeds as int64 [n]: nodes of the store, each once."""
-        found, n = as_indices(seeds), self.store.n_node
+        found, n = as_indices("seeds", seeds), self.store.n_node
         if found.ndim != 1 or found.dtype.kind not in "iu":
             raise GraphsError(
                 f"seeds are {found.dtype}{list(found.shape)}; wanted the numbers of "

@@ -11,8 +11,11 @@ The names and arguments are jraph's. Differences, all on purpose:
 - sharded arrays work on meshes with explicit axes, and `axis_name` reduces over devices
   inside `jax.shard_map`.
 
-Ids outside [0, num_segments) are dropped, negative ones included. Say
+Ids outside [0, num_segments) are dropped, negative ones included: those rows have no
+part in any result or gradient, and where results have a row each theirs are 0. Say
 `indices_are_sorted=True` where ids ascend: XLA then need not guard against clashes.
+
+float32 cannot add up more than some 2**24 rows of one segment; turn x64 on for those.
 """
 
 import functools
@@ -23,8 +26,15 @@ import jax.numpy as jnp
 from jax import lax
 from jax.sharding import NamedSharding, PartitionSpec
 
+from jraph_kit._checks import check_count
 from jraph_kit._errors import GraphsError
-from jraph_kit._rows import explicit_sharding, on_any_mesh, take_rows
+from jraph_kit._rows import (
+    explicit_sharding,
+    on_any_mesh,
+    spread,
+    take_rows,
+    wide_integers,
+)
 
 _Axis = str | tuple[str, ...] | None
 
@@ -36,15 +46,57 @@ def _accumulator(dtype: Any) -> Any:
     return jnp.dtype(jnp.float32 if narrow_float else jnp.int32)
 
 
-def _float(data: Any) -> jax.Array:
+def _real_numbers(data: Any) -> jax.Array:
     data = jnp.asarray(data)
+    if jnp.issubdtype(data.dtype, jnp.complexfloating):
+        raise GraphsError(
+            f"data is {data.dtype}; wanted real numbers; take data.real and data.imag "
+            "one by one"
+        )
+    return data
+
+
+def _float(data: Any) -> jax.Array:
+    data = _real_numbers(data)
     return data if jnp.issubdtype(data.dtype, jnp.floating) else data.astype("float32")
 
 
+def _ids(segment_ids: Any) -> jax.Array:
+    """Integers of 32 bits or more, as narrower ones cannot be compared with a count."""
+    ids = jnp.asarray(segment_ids)
+    if not jnp.issubdtype(ids.dtype, jnp.integer) and ids.size:
+        raise GraphsError(f"segment_ids are {ids.dtype}; wanted integers")
+    return wide_integers(ids)
+
+
 def _count(segment_ids: jax.Array, num_segments: int | None) -> int:
-    if num_segments is not None:
-        return num_segments
-    return int(jnp.max(segment_ids)) + 1 if segment_ids.size else 0
+    if num_segments is None:
+        if isinstance(segment_ids, jax.core.Tracer):
+            raise GraphsError(
+                "num_segments is None, and under jit the largest id is unknown; give it"
+            )
+        return int(jnp.max(segment_ids)) + 1 if segment_ids.size else 0
+    return check_count("num_segments", num_segments, least=0)
+
+
+def _within(data: jax.Array, ids: jax.Array, n: int, *, fill: float) -> jax.Array:
+    """Rows whose id is out of range as `fill`, without a gradient."""
+
+    def chosen(data: jax.Array, ids: jax.Array) -> jax.Array:
+        inside = (ids >= 0) & (ids < n)
+        return jnp.where(_beside(inside, data), data, jnp.asarray(fill, data.dtype))
+
+    _check_rows(data, ids)
+    out = explicit_sharding(data) or spread(ids, data)
+    return on_any_mesh(chosen, out, data, ids)
+
+
+def _check_rows(data: jax.Array, ids: jax.Array) -> None:
+    if ids.ndim != 1 or data.shape[:1] != ids.shape:
+        raise GraphsError(
+            f"data has shape {list(data.shape)} and segment_ids {list(ids.shape)}; "
+            "wanted one id for each row"
+        )
 
 
 def _scatter(
@@ -69,11 +121,7 @@ def _scatter(
             wrap_negative_indices=False,
         )
 
-    if ids.ndim != 1 or data.shape[:1] != ids.shape:
-        raise GraphsError(
-            f"data has shape {list(data.shape)} and segment_ids {list(ids.shape)}; "
-            "wanted one id for each row"
-        )
+    _check_rows(data, ids)
     by_data, by_ids = explicit_sharding(data), explicit_sharding(ids)
     known = by_data or by_ids
     if known is None:
@@ -106,7 +154,9 @@ def segment_sum(
       [num_segments, ...] of data's dtype, int32 for narrower integers; 0 where empty.
 
     Raises:
-      GraphsError: if there is not one id for each row; so do the others.
+      GraphsError: if there is not one integer id for each row, `num_segments` is not a
+        number known before tracing, or, but for this function, data is complex; so do
+        the others.
 
     Example:
       >>> import jax.numpy as jnp
@@ -114,7 +164,7 @@ def segment_sum(
       >>> float(segment_sum(ones, jnp.zeros(4096, int), 1)[0])
       4096.0
     """
-    data, ids = jnp.asarray(data), jnp.asarray(segment_ids)
+    data, ids = jnp.asarray(data), _ids(segment_ids)
     wide = _accumulator(data.dtype)
     out = _scatter(
         data.astype(wide),
@@ -159,25 +209,12 @@ def segment_mean(
     how = (num_segments, indices_are_sorted, unique_indices)
     wide = data.astype(_accumulator(data.dtype))
     total = segment_sum(wide, segment_ids, *how, axis_name=axis_name)
-    count = _sizes(data, segment_ids, *how, axis_name=axis_name)
-    return (total / _beside(jnp.maximum(count, 1), total)).astype(data.dtype)
-
-
-def _sizes(
-    data: jax.Array,
-    segment_ids: Any,
-    num_segments: int | None,
-    indices_are_sorted: bool,  # noqa: FBT001
-    unique_indices: bool,  # noqa: FBT001
-    *,
-    axis_name: _Axis,
-) -> jax.Array:
-    """The number of rows of each segment, in the dtype that data is summed in."""
-    ids = jnp.asarray(segment_ids)
-    # From the ids, so that they lie on the devices where the ids do.
-    ones = jnp.ones_like(ids, dtype=_accumulator(data.dtype))
-    how = (num_segments, indices_are_sorted, unique_indices)
-    return segment_sum(ones, ids, *how, axis_name=axis_name)
+    # From the ids, so that they lie on the devices where the ids do; and not counted in
+    # float32, which ends at 2**24.
+    ones = jnp.ones_like(_ids(segment_ids), dtype=jnp.int32)
+    count = segment_sum(ones, segment_ids, *how, axis_name=axis_name)
+    count = jnp.maximum(count, 1).astype(total.dtype)
+    return (total / _beside(count, total)).astype(data.dtype)
 
 
 def _beside(rows: jax.Array, like: jax.Array) -> jax.Array:
@@ -211,14 +248,14 @@ def segment_variance(
       >>> segment_variance([1.0, 3.0], [0, 0], 2)
       Array([1., 0.], dtype=float32)
     """
-    data = _float(data)
-    how = (num_segments, indices_are_sorted, unique_indices)
-    wide = data.astype(_accumulator(data.dtype))
-    mean = segment_mean(wide, segment_ids, *how, axis_name=axis_name)
-    squares = jnp.square(wide - take_rows(mean, segment_ids, like=wide))
-    return segment_mean(squares, segment_ids, *how, axis_name=axis_name).astype(
-        data.dtype
-    )
+    data, ids = _float(data), _ids(segment_ids)
+    n = _count(ids, num_segments)
+    how = (n, indices_are_sorted, unique_indices)
+    wide = _within(data.astype(_accumulator(data.dtype)), ids, n, fill=0)
+    mean = segment_mean(wide, ids, *how, axis_name=axis_name)
+    squares = jnp.square(wide - take_rows(mean, ids, like=wide))
+    out = segment_mean(squares, ids, *how, axis_name=axis_name)
+    return out.astype(data.dtype)
 
 
 def segment_normalize(  # noqa: PLR0917 (jraph's signature)
@@ -249,11 +286,13 @@ def segment_normalize(  # noqa: PLR0917 (jraph's signature)
       >>> segment_normalize([1.0, 3.0], [0, 0], 1)
       Array([-1.,  1.], dtype=float32)
     """
-    data, ids = _float(data), jnp.asarray(segment_ids)
-    how = (num_segments, indices_are_sorted, unique_indices)
-    wide = data.astype(_accumulator(data.dtype))
+    data, ids = _float(data), _ids(segment_ids)
+    n = _count(ids, num_segments)
+    how = (n, indices_are_sorted, unique_indices)
+    wide = _within(data.astype(_accumulator(data.dtype)), ids, n, fill=0)
     mean = segment_mean(wide, ids, *how, axis_name=axis_name)
     variance = segment_variance(wide, ids, *how, axis_name=axis_name)
     taken = functools.partial(take_rows, indices=ids, like=wide)
     scale = lax.rsqrt(jnp.maximum(variance, jnp.asarray(eps, variance.dtype)))
-    return ((wide - taken(mean)) * taken(scale)).astype(data.dtype)
+    out = _within((wide - taken(mean)) * taken(scale), ids, n, fill=0)
+    return out.astype(data.dtype)

@@ -1,0 +1,47 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jraph_kit as jk
+from jraph_kit._masks import edge_graph_numbers, edge_mask, graph_mask
+
+
+def test_edges_are_real_where_their_senders_are(some_graphs):
+    graphs = some_graphs(5, seed=1)
+    numbers = np.repeat(np.arange(5), graphs.n_edge)
+    np.testing.assert_array_equal(edge_graph_numbers(graphs), numbers)
+    for n_real in range(6):
+        np.testing.assert_array_equal(edge_mask(graphs, n_real), numbers < n_real)
+
+
+def test_narrow_lengths_and_ends_do_not_wrap():
+    ends = np.array([0, 99], "uint8")
+    graph = jk.from_coo([0, 99], [99, 0], n_node=200, nodes=np.zeros((200, 1)))
+    three = jk.batch([graph] * 3)._replace(n_node=np.full(3, 200, "uint8"))
+    np.testing.assert_array_equal(jk.Batch(three, 2).node_mask, np.arange(600) < 400)
+    assert edge_mask(graph._replace(senders=ends, receivers=ends), 1).all()
+
+
+def test_what_counts_graphs_is_an_integer(some_graphs):
+    graphs = some_graphs(2)
+    for n_real in (1.0, np.array([1, 1]), True):
+        with pytest.raises(jk.GraphsError, match=r"n_real is .*; wanted an integer"):
+            graph_mask(graphs, n_real)
+    with pytest.raises(jk.GraphsError, match="senders are None; where there are no"):
+        edge_mask(graphs._replace(senders=None), 1)
+
+
+def test_masks_and_losses_with_x64(some_graphs):
+    """Strict promotion is on in all tests; with x64 sums of int32 are int64."""
+    graphs = some_graphs(3, seed=1)
+    batch = jk.pad(graphs, n_node=20, n_edge=40, n_graph=4)
+    wanted = batch.node_mask, batch.edge_mask, batch.graph_mask
+    with jax.enable_x64(new_val=True):
+        found = batch.node_mask, batch.edge_mask, batch.graph_mask
+        told = jk.get_edge_padding_mask(batch.graphs)
+        loss = jk.edge_loss(jnp.ones(40), batch, per_graph=True)
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(told, wanted[1])
+    assert float(loss) == 1
