@@ -71,7 +71,7 @@ BAD = {
     "weights have shape [1]; wanted [2]": {"weights": [1.0]},
     "weights: edge 1 has 0.0; wanted positive": {"weights": [1.0, 0.0]},
     "weights: edge 0 has inf": {"weights": [np.inf, 1.0]},
-    "weights: graph 0, row 1 holds NaN": {"weights": [1.0, np.nan]},
+    "weights: edge 1 has nan; wanted": {"weights": [1.0, np.nan]},
 }
 
 
@@ -108,3 +108,28 @@ def test_what_is_no_store_is_not_opened(store, tmp_path):
 def test_an_edge_has_one_end():
     with pytest.raises(jk.GraphsError, match=r"senders are int64\[2, 2\]; wanted int"):
         jk.CSRStore.from_edges([[0, 1], [1, 1]], [0, 1], n_node=2)
+
+
+def test_weights_that_are_no_numbers_are_refused():
+    for weights, text in (
+        (["a", "b"], "weights: .*; wanted numbers"),
+        ([1, 1e50], "edge 1 has inf; wanted positive, finite float32"),
+        ([1, np.nan], "edge 1 has nan; wanted positive"),
+    ):
+        with pytest.raises(jk.GraphsError, match=text):
+            jk.CSRStore.from_edges([0, 1], [1, 0], n_node=2, weights=weights)
+
+
+def test_damaged_files_are_told(tmp_path):
+    store = jk.CSRStore.from_edges([0, 1, 2], [1, 2, 0], n_node=3)
+    store.save(tmp_path)
+    whole = (tmp_path / "indptr.npy").read_bytes()
+    for size in (0, 4, len(whole) - 8):
+        (tmp_path / "indptr.npy").write_bytes(whole[:size])
+        with pytest.raises(jk.GraphsError, match="holds no graph store"):
+            jk.CSRStore.open(tmp_path)
+    for field, values in (("indptr", [0, 3, 1, 3]), ("senders", [9, 77, 0])):
+        bad = store._replace(**{field: np.array(values)})
+        sampler = jk.NeighbourSampler(bad, fanouts=(2,), batch_size=3)
+        with pytest.raises(jk.GraphsError, match=r"(indptr|senders).*damaged; write"):
+            sampler.sample([0, 1, 2])

@@ -13,3 +13,8 @@ def test_a_missing_extra_says_what_to_type():
     with pytest.raises(ImportError, match=r"pip install 'jraph-kit\[networkx\]'"):
         require("no_such_module", extra="networkx")
     assert require("math", extra="networkx").pi > 3
+
+
+def test_the_package_is_named_not_its_part():
+    with pytest.raises(ImportError, match=r"^no_such is not installed"):
+        require("no_such.figure", extra="picture")

@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import haiku as hk
 import jax
 import jax.numpy as jnp
@@ -191,3 +194,27 @@ def test_flax_nnx_layers_are_update_functions():
     assert found.shape == graphs.nodes.shape
     grads = nnx.grad(loss, argnums=(0, 1))(edge, node)
     assert all(np.abs(leaf).max() > 0 for leaf in jax.tree.leaves(grads))
+
+
+@law
+def test_features_are_rows_of_floats(name):
+    graph = graphs_of(2)
+    numbers = np.zeros(len(graph.nodes), "int32")
+    net = transformed(name)
+    with pytest.raises(
+        jk.GraphsError, match=r"wanted \[rows, features\].*x\[:, None\]"
+    ):
+        jax.eval_shape(net.init, jax.random.key(0), graph._replace(nodes=numbers))
+    kinds = {"nodes": numbers[:, None], "edges": None, "globals": None}
+    if name != "GIN":  # sums, which are floats
+        with pytest.raises(jk.GraphsError, match="features are int32; wanted floats"):
+            jax.eval_shape(net.init, jax.random.key(0), graph._replace(**kinds))
+
+
+def test_without_haiku_the_extra_is_named():
+    code = "import sys; sys.modules['haiku'] = None; import jraph_kit.haiku"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    text = "dm-haiku is not installed; type: pip install 'jraph-kit[haiku]'"
+    assert text in done.stderr

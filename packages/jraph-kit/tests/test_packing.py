@@ -199,3 +199,9 @@ def test_graph_numbers_count_from_the_end_too(some_graphs, n_devices):
 def test_buckets_are_wanted(some_graphs):
     with pytest.raises(jk.GraphsError, match="buckets is a NoneType; wanted Buckets"):
         jk.batches(some_graphs(3), None)
+
+
+def test_an_epoch_says_what_it_is(some_graphs):
+    made = jk.batches(some_graphs(5), jk.Buckets([(40, 80, 5)], batch_size=3))
+    text = repr(made)
+    assert text.startswith("<2 batches of 5 graphs, of the shapes [(40, 80, 5)], ")

@@ -104,3 +104,22 @@ def test_no_graphs(written):
         [written({"senders": empty, "receivers": empty, "nodes": empty})]
     )
     np.testing.assert_array_equal(found.n_node, np.zeros(0))
+
+
+def test_lists_that_are_no_pairs_are_refused(written):
+    flipped = pa.array([[[0, 1], [1, 0]]] * 2, pa.list_(pa.list_(pa.int32(), 2), 2))
+    assert len(read_structure([written({"edge_index": flipped})]).n_edge) == 2
+    four = pa.array([[[0, 1]] * 4] * 2, pa.list_(INT32, 4))
+    with pytest.raises(jk.GraphsError, match=r"edge_index: row 0 has 4 lists; wanted"):
+        read_structure([written({"edge_index": four, "n_node": [2, 2]})])
+    for kind in (pa.list_(INT32), pa.list_(INT32, 2)):
+        null = pa.array([[[0, 1], None]], kind)
+        with pytest.raises(jk.GraphsError, match="edge_index has 1 null lists"):
+            read_structure([written({"edge_index": null})])
+
+
+def test_a_column_may_be_named_twice(written):
+    path = written({"senders": [[0, 1], []], "receivers": [[1, 0], []]})
+    assert read_structure([path], nodes="senders").n_node.tolist() == [2, 0]
+    with pytest.raises(jk.GraphsError, match="both column 'senders'"):
+        read_structure([path], receivers="senders")

@@ -32,9 +32,17 @@ def test_errors_say_what_was_found(tmp_path, some_graphs):
     graphs = some_graphs(2)
     with pytest.raises(jk.GraphsError, match="graph 2 of 2 graphs"):
         jk.draw_graph(graphs, tmp_path / "x.png", number=2)
-    with pytest.raises(jk.GraphsError, match=r"values have shape \[1, 1\]"):
+    with pytest.raises(jk.GraphsError, match=r"values are float64\[1, 1\]"):
         jk.draw_graph(graphs, tmp_path / "x.png", values=np.zeros((1, 1)))
     with pytest.raises(jk.GraphsError, match=r"cannot draw into .*nonsense"):
         jk.draw_graph(graphs, tmp_path / "x.nonsense")
     with pytest.raises(jk.GraphsError, match="500 nodes, and up to 400 can be seen"):
         jk.draw_graph(jk.from_coo([], [], n_node=500), tmp_path / "x.png")
+
+
+def test_a_path_has_an_ending_and_colours_are_numbers(tmp_path):
+    graph = jk.from_coo([0], [1], n_node=2)
+    with pytest.raises(jk.GraphsError, match=r"wanted an ending, such as .png"):
+        jk.draw_graph(graph, tmp_path / "graph")
+    with pytest.raises(jk.GraphsError, match=r"values are <U1\[2\]; wanted numbers"):
+        jk.draw_graph(graph, tmp_path / "graph.png", values=["a", "b"])

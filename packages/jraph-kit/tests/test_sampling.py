@@ -164,7 +164,17 @@ def test_errors_say_what_was_found(sampler, edges):
             next(sampler.epoch(np.arange(60), **wrong))
     with pytest.raises(jk.GraphsError, match="seeds are bool"):
         next(sampler.epoch(np.ones(60, bool)))
-    with pytest.raises(jk.GraphsError, match="features have 3 rows"):
+    with pytest.raises(jk.GraphsError, match="features have shape \[3, 1\]"):
         jk.NeighbourSampler(store, [1], 4, features=np.zeros((3, 1)))
     with pytest.raises(jk.GraphsError, match="the store has no weights"):
         jk.NeighbourSampler(store, [1], 4, weighted=True)
+
+
+def test_fanouts_and_features_are_what_they_should_be():
+    store = jk.CSRStore.from_edges([0], [1], n_node=2)
+    with pytest.raises(jk.GraphsError, match=r"fanouts is 5; wanted .* \(10, 5\)"):
+        jk.NeighbourSampler(store, fanouts=5, batch_size=1)
+    with pytest.raises(
+        jk.GraphsError, match=r"features have shape \[\], and the store"
+    ):
+        jk.NeighbourSampler(store, (1,), batch_size=1, features=[[1.0], [2.0]])

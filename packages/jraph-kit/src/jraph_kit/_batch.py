@@ -23,7 +23,8 @@ class Batch(NamedTuple):
     Attributes:
       graphs: real graphs first. Then, in jraph's way, one graph of all padding nodes
         and edges, and graphs without rows. Or no padding at all.
-      n_real: int32 [], how many graphs are real.
+      n_real: int32 [], how many graphs are real; under `jit`, numbers of another type
+        are another trace.
 
     Example:
       >>> import jax.numpy as jnp, jraph_kit
@@ -103,11 +104,11 @@ def batch(graphs: Iterable[jraph.GraphsTuple]) -> jraph.GraphsTuple:
     )
 
 
-def unbatch(graphs: jraph.GraphsTuple | Batch) -> list[jraph.GraphsTuple]:
+def unbatch(graph: jraph.GraphsTuple | Batch) -> list[jraph.GraphsTuple]:
     """Splits into graphs of their own, on the host; of a `Batch` only the real ones.
 
     Args:
-      graphs: one or several.
+      graph: one or several.
 
     Returns:
       A list of `GraphsTuple` of one graph each, as NumPy arrays.
@@ -118,7 +119,7 @@ def unbatch(graphs: jraph.GraphsTuple | Batch) -> list[jraph.GraphsTuple]:
       >>> [one.senders.tolist() for one in unbatch(pair)]
       [[0, 1, 0, 1], [0, 1, 0, 1]]
     """
-    whole = unpad(graphs) if isinstance(graphs, Batch) else graphs
+    whole = unpad(graph) if isinstance(graph, Batch) else graph
     host = checked_host(whole, "unbatch")
     nodes, edges = starts_of(host.n_node), starts_of(host.n_edge)
 

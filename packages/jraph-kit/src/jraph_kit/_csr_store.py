@@ -14,7 +14,6 @@ from jraph_kit._checks import (
     check_count,
     check_ends,
     check_total,
-    check_values,
     index_dtype,
 )
 from jraph_kit._errors import GraphsError
@@ -83,19 +82,22 @@ class CSRStore(NamedTuple):
         indptr = np.zeros(n_node + 1, np.int64)
         np.cumsum(np.bincount(ends["receivers"], minlength=n_node), out=indptr[1:])
         if weights is not None:
-            weights = np.asarray(weights, np.float32)
+            try:
+                with np.errstate(over="ignore"):
+                    weights = np.asarray(weights, np.float32)
+            except (TypeError, ValueError) as error:
+                raise GraphsError(f"weights: {error}; wanted numbers") from error
             if weights.shape != (n_edge,):
                 raise GraphsError(
                     f"weights have shape {list(weights.shape)}; wanted [{n_edge}], one "
                     "for each edge"
                 )
-            check_values("weights", weights, np.array([0, n_edge]))
             wrong = ~((weights > 0) & np.isfinite(weights))
             if wrong.any():
                 edge = int(np.argmax(wrong))
                 raise GraphsError(
                     f"weights: edge {edge} has {weights[edge]}; wanted positive, "
-                    "finite numbers; leave out edges that are never to be drawn"
+                    "finite float32; leave out edges that are never to be drawn"
                 )
             weights = weights[order]
         return cls(
@@ -152,7 +154,8 @@ class CSRStore(NamedTuple):
           The store.
 
         Raises:
-          GraphsError: if the folder holds no whole store.
+          GraphsError: if the folder holds no whole store. What the arrays hold is not
+            read here; samplers check the rows that they read.
         """
         folder = Path(folder)
         facts = _read(folder, "store.json", lambda path: json.loads(path.read_bytes()))
@@ -169,7 +172,7 @@ class CSRStore(NamedTuple):
 def _read(folder: Path, name: str, read: Callable[[Path], Any]) -> Any:
     try:
         return read(folder / name)
-    except (OSError, ValueError) as error:
+    except (EOFError, OSError, ValueError) as error:
         raise GraphsError(
             f"{folder} holds no graph store ({error}); write one with "
             "CSRStore.save(folder)"

@@ -34,5 +34,6 @@ def require(module: str, *, extra: str) -> ModuleType:
         return importlib.import_module(module)
     except ImportError as error:
         raise ImportError(
-            f"{module} is not installed; type: pip install 'jraph-kit[{extra}]'"
+            f"{module.partition('.')[0]} is not installed; type: pip install "
+            f"'jraph-kit[{extra}]'"
         ) from error

@@ -28,14 +28,40 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     parser = argparse.ArgumentParser(prog="python -m jraph_kit")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    inspect = commands.add_parser("inspect", help="sizes of graphs, buckets, waste")
+    inspect = commands.add_parser(
+        "inspect",
+        help="sizes of graphs, buckets, waste",
+        description="Sizes, buckets and padding of Parquet files with a graph a row.",
+    )
     inspect.add_argument("paths", nargs="+", metavar="FILE", help="Parquet files")
-    inspect.add_argument("--batch-size", type=int, default=32, metavar="N")
-    inspect.add_argument("--max-shapes", type=int, default=8, metavar="N")
-    inspect.add_argument("--waste", type=float, default=0.2, metavar="SHARE")
-    inspect.add_argument("--nodes", metavar="COLUMN")
-    inspect.add_argument("--senders", default="senders", metavar="COLUMN")
-    inspect.add_argument("--receivers", default="receivers", metavar="COLUMN")
+    inspect.add_argument(
+        "--batch-size", type=int, default=32, metavar="N", help="graphs of a batch"
+    )
+    inspect.add_argument(
+        "--max-shapes", type=int, default=8, metavar="N", help="the most shapes"
+    )
+    inspect.add_argument(
+        "--waste",
+        type=float,
+        default=0.2,
+        metavar="SHARE",
+        help="accepted share of padding, 0 to 1",
+    )
+    inspect.add_argument(
+        "--nodes",
+        metavar="COLUMN",
+        help="the number of nodes, or a list of them; by default n_node, num_nodes, "
+        "nodes, node_feat or x, if there is one",
+    )
+    inspect.add_argument(
+        "--senders",
+        default="senders",
+        metavar="COLUMN",
+        help="list of edges' starts; where there is none, edge_index holds both lists",
+    )
+    inspect.add_argument(
+        "--receivers", default="receivers", metavar="COLUMN", help="list of edges' ends"
+    )
     inspect.add_argument("--picture", metavar="FILE", help="draws a graph")
     inspect.add_argument("--graph", type=int, default=0, metavar="I", help="which")
     found = parser.parse_args(arguments)

@@ -34,7 +34,7 @@ class Waste(NamedTuple):
     total: float
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Batches(Sequence[Batch]):
     """The batches of one epoch, made when they are asked for.
 
@@ -46,12 +46,20 @@ class Batches(Sequence[Batch]):
       waste: the share of padding.
     """
 
-    _gatherer: Gatherer = dataclasses.field(repr=False)
-    _order: np.ndarray = dataclasses.field(repr=False)
-    _starts: np.ndarray = dataclasses.field(repr=False)
-    _shape_of: np.ndarray = dataclasses.field(repr=False)
-    _table: tuple[Shape, ...] = dataclasses.field(repr=False)
-    _n_devices: int | None = dataclasses.field(repr=False)
+    _gatherer: Gatherer
+    _order: np.ndarray
+    _starts: np.ndarray
+    _shape_of: np.ndarray
+    _table: tuple[Shape, ...]
+    _n_devices: int | None
+
+    def __repr__(self) -> str:
+        """What there is, without the graphs."""
+        shapes = [tuple(shape) for shape in self.shapes]
+        return (
+            f"<{len(self)} batches of {len(self._order):,} graphs, of the shapes "
+            f"{shapes}, {self.waste.total:.1%} padding>"
+        )
 
     @property
     def shapes(self) -> tuple[Shape, ...]:

@@ -47,7 +47,9 @@ def read_structure(
         nodes = nodes or next((n for n in _COUNTS + _NODES if n in schema.names), None)
         index = "edge_index" in schema.names and senders not in schema.names
         ends = ["edge_index"] if index else [senders, receivers]
-        wanted = [*ends, *([nodes] if nodes else [])]
+        if senders == receivers:
+            raise GraphsError(f"senders and receivers are both column {senders!r}")
+        wanted = list(dict.fromkeys([*ends, *([nodes] if nodes else [])]))
         missing = [name for name in wanted if name not in schema.names]
         if missing:
             raise GraphsError(
@@ -82,6 +84,8 @@ def _lengths(array: Any) -> np.ndarray:
 
 def _flat(pa: Any, name: str, array: Any) -> tuple[np.ndarray, np.ndarray]:
     """(values, lengths) of a list column of integers."""
+    if array.null_count:
+        raise GraphsError(f"{name} has {array.null_count} null lists; wanted none")
     lists = pa.types.is_list(array.type) or pa.types.is_large_list(array.type)
     if pa.types.is_fixed_size_list(array.type):
         lengths = np.full(len(array), array.type.list_size)
@@ -100,8 +104,11 @@ def _flat(pa: Any, name: str, array: Any) -> tuple[np.ndarray, np.ndarray]:
 
 def _pair_of_lists(pa: Any, array: Any) -> tuple[Any, Any]:
     """Senders and receivers of `edge_index`, [senders, receivers] in every row."""
-    lengths = _lengths(array) if not pa.types.is_fixed_size_list(array.type) else None
-    if lengths is not None and (lengths != 2).any():
+    if pa.types.is_fixed_size_list(array.type):
+        lengths = np.full(len(array), array.type.list_size)
+    else:
+        lengths = _lengths(array)
+    if (lengths != 2).any():
         row = int(np.argmax(lengths != 2))
         raise GraphsError(
             f"edge_index: row {row} has {lengths[row]} lists; wanted [senders, "

@@ -7,7 +7,7 @@ import jraph
 import numpy as np
 
 from jraph_kit._adjacency import from_coo, to_coo
-from jraph_kit._checks import starts_of
+from jraph_kit._checks import as_array, starts_of
 from jraph_kit._errors import GraphsError, require
 from jraph_kit._networkx import to_networkx
 
@@ -36,8 +36,8 @@ def draw_graph(
       title: by default the numbers of nodes and edges.
 
     Raises:
-      GraphsError: if there is no graph of that number, it has more than 400 nodes, or
-        values do not fit.
+      GraphsError: if there is no graph of that number, it has more than 400 nodes,
+        values do not fit, or the path has no ending that matplotlib knows.
       ImportError: if matplotlib or networkx is not installed.
 
     Example:
@@ -45,6 +45,8 @@ def draw_graph(
       >>> graph = jraph_kit.get_fully_connected_graph(4, 1, add_self_edges=False)
       >>> draw_graph(graph, tempfile.mkdtemp() + "/graph.png")
     """
+    if not Path(path).suffix:
+        raise GraphsError(f"cannot draw into {path}: wanted an ending, such as .png")
     figures = require("matplotlib.figure", extra="picture")
     networkx = require("networkx", extra="picture")
     if not 0 <= number < len(graphs.n_node):
@@ -58,8 +60,12 @@ def draw_graph(
     first = int(starts_of(np.asarray(graphs.n_node))[number])
     edges = starts_of(np.asarray(graphs.n_edge))[number : number + 2]
     senders, receivers = (ends[slice(*edges)] - first for ends in to_coo(graphs))
-    if values is not None and np.shape(values) != (n,):
-        raise GraphsError(f"values have shape {list(np.shape(values))}; wanted [{n}]")
+    if values is not None:
+        values = as_array("values", values)
+        if values.shape != (n,) or values.dtype.kind not in "fiub":
+            raise GraphsError(
+                f"values are {values.dtype}{list(values.shape)}; wanted numbers [{n}]"
+            )
     structure = to_networkx(from_coo(senders, receivers, n_node=n)).to_undirected()
     where = networkx.spring_layout(networkx.Graph(structure), seed=0, iterations=200)
     xy = np.array([where[i] for i in range(n)]).reshape(-1, 2)
@@ -83,7 +89,7 @@ def draw_graph(
     axes.scatter(
         *xy.T,
         s=areas,
-        c=_INK if values is None else np.asarray(values),
+        c=_INK if values is None else values,
         cmap=None if values is None else "viridis",
         edgecolors="white",
         linewidths=1.5,

@@ -3,7 +3,7 @@
 import dataclasses
 import itertools
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -81,6 +81,11 @@ class NeighbourSampler:
 
     def __post_init__(self) -> None:
         """Checks the numbers."""
+        if not isinstance(self.fanouts, Iterable):
+            raise GraphsError(
+                f"fanouts is {self.fanouts!r}; wanted a number for each hop, such as "
+                "(10, 5)"
+            )
         fanouts = [
             check_count(f"fanouts[{hop}]", fanout)
             for hop, fanout in enumerate(self.fanouts)
@@ -94,10 +99,10 @@ class NeighbourSampler:
                 "CSRStore.from_edges(..., weights=...)"
             )
         for leaf in jax.tree.leaves(self.features):
-            if len(leaf) != self.store.n_node:
+            if np.shape(leaf)[:1] != (self.store.n_node,):
                 raise GraphsError(
-                    f"features have {len(leaf)} rows, and the store has "
-                    f"{self.store.n_node} nodes"
+                    f"features have shape {list(np.shape(leaf))}, and the store has "
+                    f"{self.store.n_node} nodes; wanted arrays with a row for each"
                 )
 
     @property
@@ -207,13 +212,25 @@ class NeighbourSampler:
         """For each of some nodes a few edges: their row in `nodes`, and their place."""
         starts = np.asarray(self.store.indptr[nodes])
         degrees = self.store.indptr[nodes + 1] - starts
+        if (degrees < 0).any() or (starts < 0).any():
+            raise GraphsError(
+                "the store's indptr does not ascend: its files are damaged; write them "
+                "again with CSRStore.save"
+            )
         if self.weighted and self.store.weights is not None:
             shift = np.repeat(starts - starts_of(degrees)[:-1], degrees)
             weights = self.store.weights[np.arange(len(shift)) + shift]
             rows, places = draw_weighted(rng, degrees, fanout, weights)
         else:
             rows, places = draw_uniform(rng, degrees, fanout)
-        return rows, starts[rows] + places
+        drawn = starts[rows] + places
+        senders = self.store.senders[drawn]
+        if ((senders < 0) | (senders >= self.store.n_node)).any():
+            raise GraphsError(
+                f"the store has senders that are none of its {self.store.n_node} nodes:"
+                " its files are damaged; write them again with CSRStore.save"
+            )
+        return rows, drawn
 
     def _padded(
         self,

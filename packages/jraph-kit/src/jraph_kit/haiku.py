@@ -16,12 +16,18 @@ Example:
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import haiku as hk
 import jax
 import jax.numpy as jnp
 import jraph
 
 import jraph_kit as jk
+
+try:
+    import haiku as hk
+except ModuleNotFoundError as error:
+    raise ImportError(
+        "dm-haiku is not installed; type: pip install 'jraph-kit[haiku]'"
+    ) from error
 
 __all__ = [
     "GAT",
@@ -44,9 +50,33 @@ def _mlp(sizes: _Sizes, name: str) -> Callable[..., jax.Array]:
     net = hk.nets.MLP(sizes, name=name)
 
     def update(*inputs: Any) -> jax.Array:
-        return net(jnp.concatenate(jax.tree.leaves(inputs), axis=-1))
+        found = [_features(leaf) for leaf in jax.tree.leaves(inputs)]
+        return net(_floats(jnp.concatenate(found, axis=-1)))
 
     return update
+
+
+def _linear(layer: hk.Linear) -> Callable[[Any], jax.Array]:
+    return lambda x: layer(_floats(_features(x)))
+
+
+def _features(x: Any) -> jax.Array:
+    x = jnp.asarray(x)
+    if x.ndim < 2:
+        raise jk.GraphsError(
+            f"features have shape {list(x.shape)}; wanted [rows, features]; of one "
+            "number a row type x[:, None]"
+        )
+    return x
+
+
+def _floats(x: jax.Array) -> jax.Array:
+    if not jnp.issubdtype(x.dtype, jnp.floating):
+        raise jk.GraphsError(
+            f"features are {x.dtype}; wanted floats; of quantities type "
+            "x.astype(float), and of numbers of kinds jax.nn.one_hot or hk.Embed"
+        )
+    return x
 
 
 class _Layer(hk.Module):
@@ -185,7 +215,8 @@ class GraphConvolution(_Layer):
 
     Args:
       output_size: features of the new nodes.
-      add_self_edges: whether nodes see themselves, as in the paper.
+      add_self_edges: whether nodes see themselves, as in the paper; the function's
+        default is jraph's, False.
       layout: how edges lie.
       name: the module's name.
     """
@@ -205,7 +236,7 @@ class GraphConvolution(_Layer):
     def __call__(self, graph: jraph.GraphsTuple) -> jraph.GraphsTuple:
         """Applies the layer."""
         return jk.GraphConvolution(
-            hk.Linear(self.output_size),
+            _linear(hk.Linear(self.output_size)),
             add_self_edges=self.add_self_edges,
             layout=self.layout,
         )(graph)
@@ -261,8 +292,10 @@ class GraphSAGE(_Layer):
 
     def __call__(self, graph: jraph.GraphsTuple) -> jraph.GraphsTuple:
         """Applies the layer."""
-        own = hk.Linear(self.output_size, name="own")
-        others = hk.Linear(self.output_size, with_bias=False, name="neighbours")
+        own = _linear(hk.Linear(self.output_size, name="own"))
+        others = _linear(
+            hk.Linear(self.output_size, with_bias=False, name="neighbours")
+        )
         # A mean of projections is the projection of a mean, and has fewer features.
         return jk.GraphSAGE(
             lambda x, neighbours: own(x) + neighbours,
@@ -273,7 +306,7 @@ class GraphSAGE(_Layer):
 
 
 def _heads(size: int, heads: int, name: str) -> Callable[[jax.Array], jax.Array]:
-    linear = hk.Linear(size * heads, name=name)
+    linear = _linear(hk.Linear(size * heads, name=name))
     return lambda x: linear(x).reshape(x.shape[0], heads, size)
 
 
@@ -375,5 +408,5 @@ class MPNN(_Layer):
             steps=self.steps,
             layout=self.layout,
         )
-        embed = hk.Linear(self.size, name="embed")
+        embed = _linear(hk.Linear(self.size, name="embed"))
         return net(graph._replace(nodes=embed(graph.nodes)))
