@@ -164,7 +164,7 @@ def test_errors_say_what_was_found(sampler, edges):
             next(sampler.epoch(np.arange(60), **wrong))
     with pytest.raises(jk.GraphsError, match="seeds are bool"):
         next(sampler.epoch(np.ones(60, bool)))
-    with pytest.raises(jk.GraphsError, match="features have shape \[3, 1\]"):
+    with pytest.raises(jk.GraphsError, match=r"features have shape \[3, 1\]"):
         jk.NeighbourSampler(store, [1], 4, features=np.zeros((3, 1)))
     with pytest.raises(jk.GraphsError, match="the store has no weights"):
         jk.NeighbourSampler(store, [1], 4, weighted=True)
