@@ -87,7 +87,8 @@ class WithBonus:
 
     def specs(self, axis: str) -> BonusState:
         """The agent's; counts are on every device."""
-        return BonusState(self.agent.specs(axis), P())
+        whole: Any = P()
+        return BonusState(self.agent.specs(axis), whole)
 
     @property
     def _counter(self) -> CountBonus:

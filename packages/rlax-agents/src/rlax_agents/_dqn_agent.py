@@ -20,7 +20,7 @@ from rlax_agents._networks import action_values, example_of
 from rlax_agents._q_learning import double_q_loss, q_loss
 from rlax_agents._replay import ReplayState
 from rlax_agents._sequences import SequenceReplay
-from rlax_agents._spaces import Discrete
+from rlax_agents._spaces import ActionSpec, Discrete
 from rlax_agents._windows import (
     Transition,
     example_of_experience,
@@ -126,7 +126,7 @@ class DQN:
     discount: float = 0.99
 
     def __post_init__(self) -> None:
-        check_discrete("DQN", self.env)
+        check_discrete("DQN", self.env.action_spec)
         least = max(self.min_steps, self.n_step, self.unroll_length)
         for name in ("unroll_length", "learner_steps", "batch_size", "min_steps"):
             check_count("DQN", name, getattr(self, name))
@@ -182,13 +182,15 @@ class DQN:
 
     def specs(self, axis: str) -> DQNState:
         """Each device holds the experience of its own environments."""
-        replay = ReplayState(P(None, axis), P(), P())
-        return DQNState(P(), P(), P(), replay, P(), P())
+        whole: Any = P()
+        replay = ReplayState(P(None, axis), whole, whole)
+        return DQNState(whole, whole, whole, replay, whole, whole)
 
     @property
     def _net(self) -> hk.Transformed:
         count = None if self.atoms is None else self.atoms.count
-        return self.network or action_values(self.env.action_spec.n, atoms=count)
+        n = check_discrete("DQN", self.env.action_spec).n
+        return self.network or action_values(n, atoms=count)
 
     @property
     def _optimizer(self) -> optax.GradientTransformation:
@@ -229,10 +231,11 @@ class DQN:
         return after, {"loss": total, **metrics}
 
 
-def check_discrete(where: str, env: Environment) -> None:
-    """Raises unless the actions of an environment are discrete."""
-    if not isinstance(env.action_spec, Discrete):
+def check_discrete(where: str, spec: ActionSpec) -> Discrete:
+    """The spec of an environment's actions, which have to be discrete."""
+    if not isinstance(spec, Discrete):
         raise ArgumentError(
-            f"{where}: env has actions {env.action_spec}, wanted Discrete ones; "
+            f"{where}: env has actions {spec}, wanted Discrete ones; "
             f"type MPO(env) or PPO(env) for continuous actions"
         )
+    return spec

@@ -26,7 +26,7 @@ from rlax_agents._networks import (
 )
 from rlax_agents._replay import ReplayState
 from rlax_agents._sequences import SequenceReplay
-from rlax_agents._spaces import Discrete
+from rlax_agents._spaces import Continuous, Discrete
 from rlax_agents._td import td_loss
 from rlax_agents._windows import (
     Transition,
@@ -188,7 +188,9 @@ class MPO:
 
     def specs(self, axis: str) -> MPOState:
         """Each device holds the experience of its own environments."""
-        return MPOState(P(), P(), P(), ReplayState(P(None, axis), P(), P()), P())
+        whole: Any = P()
+        replay = ReplayState(P(None, axis), whole, whole)
+        return MPOState(whole, whole, whole, replay, whole)
 
     @property
     def _discrete(self) -> bool:
@@ -223,8 +225,9 @@ class MPO:
 
     def _judge(self, params: MPOParams, observation: Any, a: jax.Array) -> jax.Array:
         """Values of sampled actions [samples, batch, size], as they are when taken."""
-        low, high = (b.ravel() for b in self.env.action_spec.bounds())
-        a = jnp.clip(a, low[None, None], high[None, None])
+        if isinstance(spec := self.env.action_spec, Continuous):
+            low, high = (bound.ravel() for bound in spec.bounds())
+            a = jnp.clip(a, low[None, None], high[None, None])
         return jax.vmap(self._critic.apply, (None, None, 0))(
             params.critic, observation, a
         )
@@ -276,10 +279,16 @@ class MPO:
         )
         nets, duals = self._optimizers
         changes, of_nets = nets.update(grads[:2], of_nets, params[:2])
-        policy, critic = optax.apply_updates(params[:2], changes)
+        policy, critic = _apply(params[:2], changes)
         changes, of_duals = duals.update(grads.duals, of_duals, params.duals)
-        duals_t = project_duals(optax.apply_updates(params.duals, changes))
-        params, steps = MPOParams(policy, critic, duals_t), state.steps + 1
-        target = optax.periodic_update(params, state.target, steps, self.target_period)
+        bounded = project_duals(_apply(params.duals, changes))
+        params, steps = MPOParams(policy, critic, bounded), state.steps + 1
+        target: Any = optax.periodic_update(
+            params, state.target, steps, self.target_period
+        )
         after = MPOState(params, target, (of_nets, of_duals), state.replay, steps)
         return after, {"loss": total, **metrics}
+
+
+def _apply(params: Any, changes: Any) -> Any:
+    return optax.apply_updates(params, changes)

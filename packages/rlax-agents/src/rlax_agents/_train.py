@@ -252,14 +252,9 @@ def _start(
 def _shardings(agent: Agent, mesh: Mesh) -> TrainState:
     """Where each part of the state lives: environments split, the rest on all."""
     axis = mesh.axis_names[0]
-    specs = TrainState(
-        agent=agent.specs(axis),
-        env=P(axis),
-        now=P(axis),
-        episodes=P(axis),
-        key=P(),
-        updates=P(),
-    )
+    split: Any = P(axis)
+    whole: Any = P()
+    specs = TrainState(agent.specs(axis), split, split, split, whole, whole)
     return jax.tree.map(
         lambda spec: NamedSharding(mesh, spec),
         specs,
