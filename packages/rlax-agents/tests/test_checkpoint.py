@@ -1,4 +1,3 @@
-import os
 import zipfile
 from typing import NamedTuple
 
@@ -100,27 +99,6 @@ def test_arrays_go_where_those_of_like_are(file, mesh):
         assert found["x"].sharding == spread
         assert_same(found, {"x": x})
     assert not load_state(file, {"x": jnp.arange(16)})["x"].committed
-
-
-def test_a_failed_write_leaves_the_old_file_and_nothing_else(file, monkeypatch):
-    save_state(file, {"x": jnp.ones(2)})
-
-    def fail(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(OSError, match="No space left"):
-        save_state(file, {"x": jnp.zeros(2)})
-    monkeypatch.undo()
-    assert load_state(file, {"x": jnp.zeros(2)})["x"].tolist() == [1, 1]
-    assert list(file.parent.iterdir()) == [file]
-
-
-def test_the_file_has_the_rights_of_any_new_file(file):
-    other = file.with_name("other")
-    other.touch()
-    save_state(file, {})
-    assert file.stat().st_mode == other.stat().st_mode
 
 
 X = {"x": jnp.ones((2, 3))}

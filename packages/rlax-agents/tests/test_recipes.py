@@ -68,8 +68,8 @@ def test_a_recipe_is_one_object_so_programs_are_compiled_once():
         (
             ("poo", "catch"),
             (
-                "recipe: agent is 'poo', wanted one of dqn, dqn+bonus, impala, mpo, ppo; "
-                "did you mean ppo?"
+                "recipe: agent is 'poo', wanted one of dqn, dqn+bonus, impala, mpo, "
+                "ppo; did you mean ppo?"
             ),
         ),
         (
@@ -82,15 +82,15 @@ def test_a_recipe_is_one_object_so_programs_are_compiled_once():
         (
             ("ppo", "xyz"),
             (
-                "recipe: env is 'xyz', wanted one of cartpole, catch, deepsea, gridworld, "
-                "pendulum"
+                "recipe: env is 'xyz', wanted one of cartpole, catch, deepsea, "
+                "gridworld, pendulum"
             ),
         ),
         (
             ("mpo", "deepsea"),
             (
-                "recipe: there is none of mpo for deepsea; for deepsea there is dqn and "
-                "dqn+bonus"
+                "recipe: there is none of mpo for deepsea; for deepsea there is dqn "
+                "and dqn+bonus"
             ),
         ),
     ],

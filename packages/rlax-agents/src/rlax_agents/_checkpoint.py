@@ -6,10 +6,8 @@ bfloat16, as unsigned integers of the same bits; the entry `dtypes` says so, in 
 There is no pickle in it, so a file from elsewhere runs no code.
 """
 
-import contextlib
 import json
 import os
-import tempfile
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from rlax_agents._checks import ArgumentError
+from rlax_agents._new_file import new_file
 
 _KEY = "key:"
 _DTYPES = "dtypes"  # no leaf has this name: theirs start with a dot or a bracket
@@ -69,19 +68,8 @@ def save_state(path: str | os.PathLike[str], state: Any) -> None:
     names = {name: _dtype_of(leaf) for name, leaf in leaves.items()}
     arrays = {_DTYPES: np.array(json.dumps(names))}
     arrays |= {name: _to_numpy(leaf) for name, leaf in leaves.items()}
-    path = Path(path)
-    handle, part = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with open(handle, "wb") as file:  # noqa: PTH123 (a descriptor, not a path)
-            _write(file, arrays)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(part).chmod(0o666 & ~_umask())
-        Path(part).replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            Path(part).unlink()
-        raise
+    with new_file(path) as file:
+        _write(file, arrays)
 
 
 def load_state(path: str | os.PathLike[str], like: Any) -> Any:
@@ -191,9 +179,3 @@ def _read(path: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
     if missing := set(dtypes) ^ set(arrays):
         raise CheckpointError(f"{path}: damaged, of {min(missing)} there is but half")
     return dtypes, arrays
-
-
-def _umask() -> int:
-    umask = os.umask(0)
-    os.umask(umask)
-    return umask
