@@ -73,8 +73,8 @@ def test_a_categorical_agent_takes_means():
             ra.Pendulum(),
             {},
             (
-                "DQN: env has actions Continuous(shape=(1,), low=-2.0, high=2.0), wanted "
-                "Discrete ones; type MPO(env) or PPO(env) for continuous actions"
+                "DQN: env has actions Continuous(shape=(1,), low=-2.0, high=2.0), "
+                "wanted Discrete ones; type MPO(env) or PPO(env) for continuous actions"
             ),
         ),
         (

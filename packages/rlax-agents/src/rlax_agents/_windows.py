@@ -42,9 +42,9 @@ class Transition(NamedTuple):
 def example_of_experience(env: Environment) -> Experience:
     """One step of an environment, as specs."""
     seen, spec = env.observation_spec, env.action_spec
-    number = jax.ShapeDtypeStruct((), jnp.float32)
+    number: Any = jax.ShapeDtypeStruct((), jnp.float32)
     action = jax.ShapeDtypeStruct(spec.shape, spec.dtype)
-    flag = jax.ShapeDtypeStruct((), jnp.bool_)
+    flag: Any = jax.ShapeDtypeStruct((), jnp.bool_)
     return Experience(seen, action, number, number, flag, seen)
 
 
