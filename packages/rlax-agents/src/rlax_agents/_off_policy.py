@@ -26,7 +26,7 @@ from rlax_agents._recurrence import (
     next_step,
     solve_backwards,
 )
-from rlax_agents._returns import check_lambda, lambda_returns
+from rlax_agents._returns import Flags, check_lambda, mix_returns
 
 
 def general_off_policy_returns(
@@ -75,35 +75,9 @@ def general_off_policy_returns(
       Munos et al., 2016, [Safe and Efficient Off-Policy Reinforcement
       Learning](https://arxiv.org/abs/1606.02647), equation 3.
     """
+    flags = Flags(truncated_t, mask_t, time_axis, method, stop_target_gradients)
     where = "general_off_policy_returns"
-    q_t, v_t, r_t, discount_t, c_t = check_floats(
-        where, q_t=q_t, v_t=v_t, r_t=r_t, discount_t=discount_t, c_t=c_t
-    )
-    steps = find_steps(
-        where, r_t, truncated_t=truncated_t, mask_t=mask_t, time_axis=time_axis
-    )
-    check_range(where, "discount_t", discount_t, 0.0, 1.0, mask=steps.mask_t)
-    q_t, v_t, r_t, discount_t, c_t = steps.fill(q_t, v_t, r_t, discount_t, c_t)
-    axis = steps.time_axis
-
-    def coefficients(*arrays: Any) -> tuple[jax.Array, jax.Array]:
-        q, v, r, discount, c, goes_on = arrays
-        q, c = cut(q, goes_on), cut(c, goes_on)
-        return r + discount * (v - c * q), discount * c
-
-    # No action follows the last step, so nothing that is said of it matters.
-    end = jnp.zeros_like(last_step(r_t, time_axis=axis))
-    leads_on = next_step(jnp.ones_like(r_t), end, time_axis=axis) > 0
-    if steps.continues_t is not None:
-        leads_on &= steps.continues_t
-    returns = solve_backwards(
-        coefficients,
-        [q_t, v_t, r_t, discount_t, c_t, leads_on],
-        end,
-        time_axis=axis,
-        method=method,
-    )
-    return lax.stop_gradient(returns) if stop_target_gradients else returns
+    return trace_returns(where, q_t, v_t, r_t, discount_t, c_t, flags)
 
 
 def retrace(  # noqa: PLR0917 (the order of rlax's arguments)
@@ -172,17 +146,9 @@ def retrace(  # noqa: PLR0917 (the order of rlax's arguments)
     mu_t = mu_t.astype(pi_a_t.dtype)
     clipped = (pi_a_t > 0).astype(pi_a_t.dtype)
     ratio = jnp.where(pi_a_t < mu_t, pi_a_t / jnp.where(mu_t > 0, mu_t, 1), clipped)
-    targets = general_off_policy_returns(
-        pick(q_t, a_t),
-        (pi_t * q_t).sum(-1),
-        r_t,
-        discount_t,
-        lambda_ * ratio.astype(r_t.dtype),
-        truncated_t=truncated_t,
-        mask_t=mask,
-        time_axis=time_axis,
-        method=method,
-    )
+    c_t = lambda_ * ratio.astype(r_t.dtype)
+    v_t, flags = (pi_t * q_t).sum(-1), Flags(truncated_t, mask, time_axis, method)
+    targets = trace_returns(where, pick(q_t, a_t), v_t, r_t, discount_t, c_t, flags)
     return targets - pick(q_tm1, a_tm1)
 
 
@@ -236,17 +202,47 @@ def q_lambda(
         where, "a_tm1", a_tm1, shape, n=n, like="r_t", mask=steps.mask_t
     )
     q_tm1, q_t = steps.fill(q_tm1, q_t)
-    targets = lambda_returns(
-        r_t,
-        discount_t,
-        q_t.max(-1),
-        lambda_=lambda_,
-        truncated_t=truncated_t,
-        mask_t=mask_t,
-        time_axis=time_axis,
-        method=method,
-    )
+    flags = Flags(truncated_t, mask_t, time_axis, method)
+    targets = mix_returns(where, r_t, discount_t, q_t.max(-1), lambda_, flags)
     return targets - pick(q_tm1, a_tm1)
+
+
+def trace_returns(  # noqa: PLR0917 (as mix_returns)
+    where: str, q_t: Any, v_t: Any, r_t: Any, discount_t: Any, c_t: Any, flags: Flags
+) -> jax.Array:
+    """`general_off_policy_returns` for the function of that name."""
+    q_t, v_t, r_t, discount_t, c_t = check_floats(
+        where, q_t=q_t, v_t=v_t, r_t=r_t, discount_t=discount_t, c_t=c_t
+    )
+    steps = find_steps(
+        where,
+        r_t,
+        truncated_t=flags.truncated_t,
+        mask_t=flags.mask_t,
+        time_axis=flags.time_axis,
+    )
+    check_range(where, "discount_t", discount_t, 0.0, 1.0, mask=steps.mask_t)
+    q_t, v_t, r_t, discount_t, c_t = steps.fill(q_t, v_t, r_t, discount_t, c_t)
+    axis = steps.time_axis
+
+    def coefficients(*arrays: Any) -> tuple[jax.Array, jax.Array]:
+        q, v, r, discount, c, goes_on = arrays
+        q, c = cut(q, goes_on), cut(c, goes_on)
+        return r + discount * (v - c * q), discount * c
+
+    # No action follows the last step, so nothing that is said of it matters.
+    end = jnp.zeros_like(last_step(r_t, time_axis=axis))
+    leads_on = next_step(jnp.ones_like(r_t), end, time_axis=axis) > 0
+    if steps.continues_t is not None:
+        leads_on &= steps.continues_t
+    returns = solve_backwards(
+        coefficients,
+        [q_t, v_t, r_t, discount_t, c_t, leads_on],
+        end,
+        time_axis=axis,
+        method=flags.method,
+    )
+    return lax.stop_gradient(returns) if flags.stop_target_gradients else returns
 
 
 def check_actions_axis(where: str, name: str, q: jax.Array) -> None:

@@ -11,7 +11,7 @@ it and nothing of the next episode leaks in. Masked steps (`mask_t` False) yield
 and nothing depends on them.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -77,29 +77,8 @@ def lambda_returns(
     References:
       Sutton and Barto, 2018, Reinforcement Learning, equation 12.2.
     """
-    where = "lambda_returns"
-    r_t, discount_t, v_t = check_floats(where, r_t=r_t, discount_t=discount_t, v_t=v_t)
-    steps = find_steps(
-        where, r_t, truncated_t=truncated_t, mask_t=mask_t, time_axis=time_axis
-    )
-    check_range(where, "discount_t", discount_t, 0.0, 1.0, mask=steps.mask_t)
-    lambda_ = check_lambda(where, lambda_, r_t, mask=steps.mask_t)
-    r_t, discount_t, v_t, lambda_ = steps.fill(r_t, discount_t, v_t, lambda_)
-
-    def coefficients(
-        r: jax.Array, discount: jax.Array, v: jax.Array, mix: jax.Array, goes_on: Any
-    ) -> tuple[jax.Array, jax.Array]:
-        mix = cut(mix, goes_on)
-        return r + discount * (1 - mix) * v, discount * mix
-
-    returns = solve_backwards(
-        coefficients,
-        [r_t, discount_t, v_t, lambda_, steps.continues_t],
-        last_step(v_t, time_axis=steps.time_axis),
-        time_axis=steps.time_axis,
-        method=method,
-    )
-    return lax.stop_gradient(returns) if stop_target_gradients else returns
+    flags = Flags(truncated_t, mask_t, time_axis, method, stop_target_gradients)
+    return mix_returns("lambda_returns", r_t, discount_t, v_t, lambda_, flags)
 
 
 def discounted_returns(
@@ -141,16 +120,8 @@ def discounted_returns(
     v_t = check_float("discounted_returns", "v_t", v_t)
     if not v_t.ndim:
         v_t = jnp.full_like(r_t, v_t)
-    return lambda_returns(
-        r_t,
-        discount_t,
-        v_t,
-        truncated_t=truncated_t,
-        mask_t=mask_t,
-        time_axis=time_axis,
-        method=method,
-        stop_target_gradients=stop_target_gradients,
-    )
+    flags = Flags(truncated_t, mask_t, time_axis, method, stop_target_gradients)
+    return mix_returns("discounted_returns", r_t, discount_t, v_t, 1.0, flags)
 
 
 def n_step_returns(
@@ -294,6 +265,48 @@ def gae(
         method=method,
     )
     return lax.stop_gradient(advantages) if stop_target_gradients else advantages
+
+
+class Flags(NamedTuple):
+    """The options that returns have in common."""
+
+    truncated_t: Any
+    mask_t: Any
+    time_axis: int
+    method: Method
+    stop_target_gradients: bool = True
+
+
+def mix_returns(  # noqa: PLR0917 (the returns' arguments, under the name that is called)
+    where: str, r_t: Any, discount_t: Any, v_t: Any, lambda_: Any, flags: Flags
+) -> jax.Array:
+    """`lambda_returns` for the function of that name."""
+    r_t, discount_t, v_t = check_floats(where, r_t=r_t, discount_t=discount_t, v_t=v_t)
+    steps = find_steps(
+        where,
+        r_t,
+        truncated_t=flags.truncated_t,
+        mask_t=flags.mask_t,
+        time_axis=flags.time_axis,
+    )
+    check_range(where, "discount_t", discount_t, 0.0, 1.0, mask=steps.mask_t)
+    lambda_ = check_lambda(where, lambda_, r_t, mask=steps.mask_t)
+    r_t, discount_t, v_t, lambda_ = steps.fill(r_t, discount_t, v_t, lambda_)
+
+    def coefficients(
+        r: jax.Array, discount: jax.Array, v: jax.Array, mix: jax.Array, goes_on: Any
+    ) -> tuple[jax.Array, jax.Array]:
+        mix = cut(mix, goes_on)
+        return r + discount * (1 - mix) * v, discount * mix
+
+    returns = solve_backwards(
+        coefficients,
+        [r_t, discount_t, v_t, lambda_, steps.continues_t],
+        last_step(v_t, time_axis=steps.time_axis),
+        time_axis=steps.time_axis,
+        method=flags.method,
+    )
+    return lax.stop_gradient(returns) if flags.stop_target_gradients else returns
 
 
 def check_lambda(
