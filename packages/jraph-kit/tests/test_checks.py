@@ -73,5 +73,7 @@ def test_the_shape_of_ends_is_checked():
     for ends in (np.zeros((3, 1), int), np.zeros((2, 3), int)):
         with pytest.raises(GraphsError, match=r"senders.*wanted|senders: the lengths"):
             validate(graphs(senders=ends))
+    with pytest.raises(GraphsError, match="validate got a int; wanted a GraphsTuple"):
+        validate(3)
     with pytest.raises(GraphsError, match="senders are None, and n_edge says 3"):
         validate(graphs(senders=None))

@@ -2,6 +2,7 @@
 
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 import jraph_kit as jk
 
@@ -25,3 +26,10 @@ def test_extremes_of_integers_are_exact():
     ids = np.array([0, 0, 2])
     assert jk.segment_max(data, ids, 3).tolist() == [2**31 - 1, 0, 5]
     assert jk.segment_min(data, ids, 3).tolist() == [-(2**31), 0, 5]
+
+
+def test_empty_segments_take_what_the_dtype_holds():
+    with pytest.raises(jk.GraphsError, match="empty is -inf, and data is int32"):
+        jk.segment_max([1], [0], 2, empty=-np.inf)
+    with pytest.raises(jk.GraphsError, match="empty is -1, and data is uint8"):
+        jk.segment_max_or_constant(np.ones(1, "uint8"), [0], 2, constant=-1)

@@ -45,3 +45,20 @@ def test_masks_and_losses_with_x64(some_graphs):
         np.testing.assert_array_equal(a, b)
     np.testing.assert_array_equal(told, wanted[1])
     assert float(loss) == 1
+
+
+@pytest.mark.devices(2)
+def test_numbers_of_edges_lie_as_the_edges_do(devices, some_graphs):
+    kind = (jax.sharding.AxisType.Explicit,)
+    mesh = jax.make_mesh((2,), ("x",), axis_types=kind, devices=devices)
+    graphs = jk.pad(some_graphs(3, seed=1), n_node=20, n_edge=40, n_graph=4).graphs
+    wanted = edge_graph_numbers(graphs)
+    with jax.set_mesh(mesh):
+        for ends, lengths in (("x", None), (None, "x"), ("x", "x")):
+            lies = [jax.NamedSharding(mesh, jax.P(axis)) for axis in (ends, lengths)]
+            senders = jax.device_put(graphs.senders, lies[0])
+            n_node = jax.device_put(graphs.n_node, lies[1])
+            moved = graphs._replace(senders=senders, n_node=n_node)
+            found = jax.jit(edge_graph_numbers)(moved)
+            assert found.sharding.is_equivalent_to(lies[0], 1)
+            np.testing.assert_array_equal(found, wanted)

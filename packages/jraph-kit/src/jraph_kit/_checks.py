@@ -123,6 +123,16 @@ def check_index_column(name: str, ends: np.ndarray) -> None:
         )
 
 
+def check_graphs(graphs: Any, caller: str) -> None:
+    """A `GraphsTuple`, and not a batch of some."""
+    if not isinstance(graphs, jraph.GraphsTuple):
+        raise GraphsError(
+            f"{caller} got a {type(graphs).__name__}; wanted a GraphsTuple"
+            + (", such as its graphs" if hasattr(graphs, "graphs") else "")
+        )
+    check_one_batch(graphs)
+
+
 def check_one_batch(graphs: jraph.GraphsTuple) -> None:
     """Batches of several devices have one axis more, and so do their masks."""
     shape = np.shape(graphs.n_node)
@@ -248,6 +258,7 @@ def validate(graphs: jraph.GraphsTuple, *, nan: bool = False) -> None:
       >>> import jraph_kit
       >>> jraph_kit.validate(jraph_kit.get_fully_connected_graph(3, 2))
     """
+    check_graphs(graphs, "validate")
     n_node = check_lengths("n_node", graphs.n_node)
     n_edge = check_lengths("n_edge", graphs.n_edge)
     if len(n_node) != len(n_edge):

@@ -171,7 +171,10 @@ def _extreme(
     found = _raw_extreme(data, ids, how, kind, axis)
     ones = jnp.ones_like(ids, dtype=jnp.int32)
     rows = segment_sum(ones, ids, *how, axis_name=axis)
-    constant = jnp.asarray(empty, data.dtype)
+    try:
+        constant = jnp.asarray(empty, data.dtype)
+    except OverflowError as error:
+        raise GraphsError(f"empty is {empty}, and data is {data.dtype}") from error
     return jnp.where(_beside(rows > 0, found), found, constant)
 
 

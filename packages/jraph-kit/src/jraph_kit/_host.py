@@ -7,9 +7,9 @@ import jraph
 import numpy as np
 
 from jraph_kit._checks import (
+    check_graphs,
     check_index_column,
     check_lengths,
-    check_one_batch,
     check_total,
     index_dtype,
     native,
@@ -34,14 +34,9 @@ def checked_host(graphs: Any, caller: str, *, with_ends: bool = False) -> Any:
     Which graph an edge belongs to is left to `validate`. Lengths and ends narrower than
     32 bits, in which sums would wrap, are widened.
     """
-    if not isinstance(graphs, jraph.GraphsTuple):
-        raise GraphsError(
-            f"{caller} got a {type(graphs).__name__}; wanted a GraphsTuple"
-            + (", such as its graphs" if hasattr(graphs, "graphs") else "")
-        )
+    check_graphs(graphs, caller)
     if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(graphs)):
         raise GraphsError(f"{caller} runs on the host; call it outside of jit")
-    check_one_batch(graphs)
     host = to_host(graphs)
     n_node = check_lengths("n_node", host.n_node)
     n_edge = check_lengths("n_edge", host.n_edge)

@@ -8,7 +8,12 @@ import jraph
 
 from jraph_kit._checks import check_one_batch, rows_of
 from jraph_kit._errors import GraphsError
-from jraph_kit._rows import explicit_sharding, on_any_mesh, wide_integers
+from jraph_kit._rows import (
+    explicit_sharding,
+    on_any_mesh,
+    row_sharding,
+    wide_integers,
+)
 
 
 def _first_rows(count: jax.Array, rows: int, like: Any) -> jax.Array:
@@ -70,7 +75,7 @@ def edge_graph_numbers(graphs: jraph.GraphsTuple) -> jax.Array:
         return jnp.searchsorted(ends, senders, side="right").astype(jnp.int32)
 
     senders, lengths = _senders(graphs), jnp.asarray(graphs.n_node)
-    return on_any_mesh(numbers, explicit_sharding(senders), lengths, senders)
+    return on_any_mesh(numbers, row_sharding(senders, lengths), lengths, senders)
 
 
 def _senders(graphs: jraph.GraphsTuple) -> jax.Array:

@@ -83,6 +83,14 @@ def take_rows(x: Any, indices: Any, *, like: jax.Array | None = None) -> jax.Arr
     )
 
 
+def row_sharding(rows: Any, lengths: jax.Array) -> NamedSharding | None:
+    """Where one number a row lies, if the rows or the lengths of graphs say so."""
+    by_rows = None if rows is None else explicit_sharding(rows)
+    where = by_rows or explicit_sharding(lengths)
+    first = by_rows.spec[0] if by_rows else None
+    return where and NamedSharding(where.mesh, PartitionSpec(first))
+
+
 def graph_numbers(lengths: Any, n: int, *, like: Any = None) -> jax.Array:
     """Which graph each row belongs to.
 
@@ -101,8 +109,4 @@ def graph_numbers(lengths: Any, n: int, *, like: Any = None) -> jax.Array:
         return jnp.cumsum(marks)
 
     lengths = jnp.asarray(lengths)
-    by_rows = None if like is None else explicit_sharding(like)
-    where = by_rows or explicit_sharding(lengths)
-    first = by_rows.spec[0] if by_rows else None
-    out = where and NamedSharding(where.mesh, PartitionSpec(first))
-    return on_any_mesh(numbers, out, lengths)
+    return on_any_mesh(numbers, row_sharding(like, lengths), lengths)

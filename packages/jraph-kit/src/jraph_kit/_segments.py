@@ -75,7 +75,7 @@ def _count(segment_ids: jax.Array, num_segments: int | None) -> int:
             raise GraphsError(
                 "num_segments is None, and under jit the largest id is unknown; give it"
             )
-        return int(jnp.max(segment_ids)) + 1 if segment_ids.size else 0
+        return int(jnp.max(segment_ids, initial=-1)) + 1
     return check_count("num_segments", num_segments, least=0)
 
 
