@@ -18,7 +18,6 @@ import json
 import statistics
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,6 +27,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from PIL import Image
+from rates import rate_of
 
 from arrow_jax import Dataset
 
@@ -128,22 +128,6 @@ def measure(case: Case, rounds: int) -> dict[str, Any]:
             for n in readers
         },
     }
-
-
-def rate_of(
-    reader: Callable[[], Iterable[Any]], batch_size: int, seconds: tuple[float, float]
-) -> float:
-    """Reads at least one pass, cut short where it takes long; returns rows a second."""
-    least, most = seconds
-    n_batches, start, taken = 0, time.perf_counter(), 0.0
-    while not n_batches or taken < least:
-        for batch in reader():
-            jax.block_until_ready(batch)
-            n_batches += 1
-            taken = time.perf_counter() - start
-            if taken > most:
-                break
-    return n_batches * batch_size / taken
 
 
 def as_read(table: pa.Table) -> pa.Table:
