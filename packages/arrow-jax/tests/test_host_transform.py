@@ -2,7 +2,15 @@ import jax
 import numpy as np
 import pytest
 
-from arrow_jax import ArrowJaxError, Dataset, Flat, Loader, ShapeError
+from arrow_jax import (
+    ArrowJaxError,
+    Dataset,
+    Flat,
+    Loader,
+    NarrowingError,
+    ShapeError,
+    UnsupportedTypeError,
+)
 
 DS = Dataset.from_dict({"x": np.arange(10, dtype=np.float32)})
 
@@ -16,7 +24,8 @@ def test_it_gets_numpy_and_gives_the_batch():
 
     loader = Loader(DS, 4, host_transform=double)
     assert loader.spec["y"].shape == (4, 3)
-    assert loader.spec["y"].dtype == np.float64
+    # Without x64 jax has no float64, so neither has the spec.
+    assert loader.spec["y"].dtype == next(iter(loader))["y"].dtype == np.float32
     batches = list(Loader(DS, 4, host_transform=lambda b: {"y": b["x"] * 2}))
     assert [b["y"].tolist() for b in batches][-1] == [16, 18, 18, 18]
     assert set(seen) == {np.ndarray}
@@ -73,10 +82,52 @@ def test_what_a_trial_on_zeros_finds(function, error, text):
 
 def test_shapes_that_depend_on_values_raise_at_the_batch():
     def odd(batch):
-        return {"y": batch["x"].astype(np.float64 if batch["x"].any() else np.float32)}
+        return {"y": batch["x"].astype(np.float16 if batch["x"].any() else np.float32)}
 
     run = iter(Loader(DS, 4, host_transform=odd))
     with pytest.raises(
-        ShapeError, match=r"returned \['y'\] float64\[4\], but for a bat"
+        ShapeError, match=r"returned \['y'\] float16\[4\], but for a bat"
     ):
         next(run)
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (np.int64(2**40), r"returned 1099511627776 at \['y'\]\[0\], .* fit int32"),
+        (np.int64(-3_000_000_000), r"-3000000000 at \['y'\]\[0\], .* fit int32"),
+        (np.uint64(2**33), r"8589934592 at \['y'\]\[0\], which does not fit uint32"),
+        (np.float64(1e300), r"1e\+300 at \['y'\]\[0\], which does not fit float32"),
+    ],
+)
+def test_numbers_that_do_not_fit_are_not_wrapped(number, text):
+    def function(batch):
+        return {"y": np.where(batch["x"] == 0, 0, 1).astype(number.dtype) * number}
+
+    loader = Loader(DS, 4, host_transform=function)
+    assert loader.spec["y"].dtype.itemsize == 4
+    with pytest.raises(NarrowingError, match=text):
+        list(Loader(DS.skip(1), 4, host_transform=function))
+
+
+def test_numbers_that_fit_are_narrowed():
+    def function(batch):
+        return {"y": batch["x"].astype(np.float64) + np.inf, "z": batch["x"] > 3}
+
+    batch = next(iter(Loader(DS.skip(1), 4, host_transform=function)))
+    assert batch["y"].dtype == np.float32
+    assert np.isinf(batch["y"]).all()
+    assert batch["z"].tolist() == [False, False, False, True]
+    swapped = next(
+        iter(Loader(DS, 4, host_transform=lambda b: {"y": b["x"].astype(">f4")}))
+    )
+    assert swapped["y"].tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("dtype", ["U3", object, "datetime64[s]"])
+def test_what_is_no_number_is_said_when_the_loader_is_made(dtype):
+    def function(batch):
+        return {"y": np.zeros(len(batch["x"]), dtype)}
+
+    with pytest.raises(UnsupportedTypeError, match=r"\['y'\], which is no array"):
+        Loader(DS, 4, host_transform=function)

@@ -3,6 +3,7 @@ import pytest
 
 from arrow_jax import ArrowJaxError, Dataset, Loader, ShapeError, mix
 from arrow_jax._mix import _BLOCK, MixStream
+from arrow_jax._permutation import permute
 
 
 def dataset(first, n):
@@ -95,3 +96,16 @@ def test_mixes_that_make_no_sense():
     with pytest.raises(ShapeError, match="has the columns"):
         mix([a, b.rename_column("x", "y")], [1, 1])
     assert len(mix([a, b.select([])], [1, 0])) == 3
+
+
+@pytest.mark.parametrize("sizes", [(1, 3), (7, 50), (4096, 5000)])
+def test_each_pass_has_the_order_of_its_epoch(sizes):
+    rows = 3 * _BLOCK
+    parts = [dataset(10_000 * i, n) for i, n in enumerate(sizes)]
+    mixed = mix(parts, [1, 1], rows=rows)
+    found = np.array(values(Loader(mixed, 64, shuffle=True, seed=5)))
+    for i, n in enumerate(sizes):
+        mine = found[found // 10_000 == i] - 10_000 * i
+        passes = -(-len(mine) // n)
+        want = [permute(np.arange(n), n=n, seed=5 + i, epoch=e) for e in range(passes)]
+        assert mine.tolist() == np.concatenate(want)[: len(mine)].tolist()

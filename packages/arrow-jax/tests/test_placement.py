@@ -76,6 +76,16 @@ def test_what_the_devices_do_not_divide_is_said_when_the_loader_is_made(ds, mesh
         Loader(ds.take(36), 16, sharding=sharding, last="keep")
 
 
+def test_a_short_batch_that_only_a_resumed_run_has(ds, mesh):
+    with iter(Loader(ds, 4, last="keep")) as run:
+        next(run)
+        state = run.state()
+    loader = Loader(ds, 16, sharding=NamedSharding(mesh, P("data")), last="keep")
+    # 36 rows are left: two batches of 16, and 4 rows for eight devices.
+    with pytest.raises(ShapeError, match=r"column 'x': a batch of shape \[4\]"):
+        loader.resume(state)
+
+
 def test_each_column_needs_a_sharding(ds, mesh):
     sharding = NamedSharding(mesh, P("data"))
     with pytest.raises(ArrowJaxError, match="'v' is in one only"):

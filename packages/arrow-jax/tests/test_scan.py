@@ -181,3 +181,10 @@ def test_a_filter_that_keeps_nothing_is_said(folder):
         ArrowJaxError, match=r"no rows where \(x > 99\): there is nothing"
     ):
         Loader(scan, 2)
+
+
+def test_two_columns_of_one_name(tmp_path):
+    table = pa.table([[1], [2]], names=["x", "x"])
+    pq.write_table(table, tmp_path / "a.parquet")
+    with pytest.raises(ArrowJaxError, match=r"a.parquet: column 'x' is there 2 times"):
+        scan_parquet(tmp_path)

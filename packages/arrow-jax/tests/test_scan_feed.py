@@ -163,6 +163,32 @@ def test_a_changed_list_of_files_is_refused(folder):
         Loader(scan_parquet(folder), 16, shuffle=Window(2), ragged=RAGGED).resume(state)
 
 
+@pytest.mark.parametrize("shuffle", [False, Window(2)])
+def test_rows_in_other_row_groups_are_refused(tmp_path, shuffle):
+    def loader(row_group_size):
+        table = pa.table({"x": np.arange(60)})
+        path = tmp_path / "a.parquet"
+        pq.write_table(table, path, row_group_size=row_group_size)
+        return Loader(scan_parquet(path), 4, shuffle=shuffle)
+
+    with iter(loader(5)) as run:
+        next(run)
+        state = run.state()
+    rest = [int(x) for batch in loader(5).resume(state) for x in batch["x"]]
+    assert len(set(rest)) == 56
+    with pytest.raises(ManifestError) as error:
+        loader(7).resume(state)
+    assert str(error.value).startswith(
+        "the files were written anew with other row groups (12, crc32 "
+    )
+
+
+def test_lists_that_a_scan_has_not_looked_at(tmp_path):
+    pq.write_table(pa.table({"x": [[1, 2], [3, 4]]}), tmp_path / "a.parquet")
+    with pytest.raises(ShapeError, match=r"or are not known not to \(a scan does not"):
+        Loader(scan_parquet(tmp_path), 2)
+
+
 def test_strings_stay_beside_the_batch(tmp_path):
     for i in range(2):
         table = pa.table({"x": [2 * i, 2 * i + 1], "s": [f"{2 * i}", f"{2 * i + 1}"]})

@@ -2,7 +2,9 @@ import json
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
+from arrow_jax import ManifestError
 from arrow_jax._order import RowOrder
 from arrow_jax._source import Source
 from arrow_jax._state import make_manifest, make_state, read_state
@@ -34,3 +36,13 @@ def test_without_a_shuffle_the_seed_does_not_matter():
     order = RowOrder(Sequential(9), 1, "mask")
     state = make_state(Position(0, 3), order, 8, manifest)
     assert read_state(state, order, 8, manifest) == Position(0, 3)
+
+
+def test_a_list_of_files_that_was_changed_by_hand():
+    manifest = make_manifest(SOURCE, ["x"], range(9))
+    order = RowOrder(Sequential(9), 1, "mask")
+    state = make_state(Position(0, 3), order, 8, manifest)
+    for files in ([5], ["a"], [[1], 5], [None]):
+        edited = {**state, "manifest": {**manifest, "files": files}}
+        with pytest.raises(ManifestError, match="it was changed by hand"):
+            read_state(edited, order, 8, manifest)

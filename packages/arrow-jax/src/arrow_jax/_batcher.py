@@ -198,6 +198,8 @@ def make_batcher(
     if not on_device:
         raise ArrowJaxError(
             f"no column of {names} goes to the devices: all are in host="
+            if names
+            else "the data have no columns, so there is nothing to load"
         )
     for name, plan in plans.items():
         plan.check(ds.rows)
@@ -253,7 +255,8 @@ def _advice(name: str, plan: Plan) -> str:
             f"samples: Loader(..., ragged={{{name!r}: 160_000}})"
         )
     return (
-        "its lists differ in length, and batches have one shape. Give the greatest "
+        "its lists differ in length, or are not known not to (a scan does not look), "
+        "and batches have one shape. Give the greatest "
         f"length: Loader(..., ragged={{{name!r}: 512}}), or Buckets() or Pack(512)"
     )
 

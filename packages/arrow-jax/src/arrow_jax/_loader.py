@@ -142,7 +142,9 @@ class Loader:
             )
         self._manifest = self._feed.manifest()
         self._host_transform = (
-            None if host_transform is None else HostTransform(host_transform)
+            None
+            if host_transform is None
+            else HostTransform(host_transform, x64=self._x64)
         )
         self._transform = None if transform is None else jax.jit(transform)
         form = self._feed.block and self._feed.block[0]
@@ -152,8 +154,11 @@ class Loader:
             sharding = self._feed.format.device
         self._placement = Placement.of(shardings_of(assembled, sharding))
         self._placement.check_flat(assembled, self._feed.flat)
-        if last == "keep":
-            self._check_short(isinstance(form, Pack), len(ds) % batch_size)
+        self._keeps, self._rows = last == "keep", len(ds)
+        if self._keeps:
+            # How many packed rows the last batch has is known when it is packed.
+            packed = isinstance(form, Pack)
+            self._check_short(1 if packed else len(ds) % batch_size)
         self.specs: tuple[Any, ...] = tuple(map(self._spec, self._lengths))
         self.spec: Any = self.specs[-1]
         self._open: weakref.WeakSet[LoaderIterator] = weakref.WeakSet()
@@ -187,10 +192,8 @@ class Loader:
                 shardings,
             )
 
-    def _check_short(self, packed: bool, n: int) -> None:  # noqa: FBT001
-        """Raises if devices can't share a last batch that is short."""
-        # How many packed rows the last batch has is known when it is packed.
-        short = 1 if packed else n
+    def _check_short(self, short: int) -> None:
+        """Raises if devices can't share a last batch of so many rows."""
         if short and short != self._batch_size:
             self._placement.check(self._assembled(short, self._lengths[-1]))
 
@@ -222,6 +225,8 @@ class Loader:
         Raises:
           ManifestError: if the state is that of other data, another seed, shuffle or
             `last`; says what differs.
+          ShapeError: if with another `batch_size` the devices can't share a last batch
+            that is kept short.
 
         Example:
           >>> loader = Loader(Dataset.from_dict({"x": [1, 2, 3, 4]}), 1)
@@ -232,6 +237,8 @@ class Loader:
           [2, 3, 4]
         """
         at = read_state(state, self._order, self._batch_size, self._manifest)
+        if self._keeps and self._feed.block is None:
+            self._check_short((self._rows - at.row) % self._batch_size)
         return self._start(at)
 
     def close(self) -> None:

@@ -13,7 +13,6 @@ from arrow_jax._dataset import Dataset
 from arrow_jax._errors import ArrowJaxError
 from arrow_jax._permutation import permute
 from arrow_jax._rows import check_seed, is_whole
-from arrow_jax._stream import Sequential, Shuffled
 
 _BLOCK = 1 << 12  # places that are dealt out at once; weights are exact in each block
 
@@ -201,11 +200,7 @@ def _block(stream: MixStream, number: int) -> np.ndarray:
 
 def _cycled(n: int, start: int, k: int, seed: int | None, i: int) -> np.ndarray:
     """The next k rows of a dataset that is gone through for ever."""
-    found = []
-    while k > 0:
-        epoch, row = divmod(start, n)
-        stop = min(row + k, n)
-        own = Sequential(n) if seed is None else Shuffled(n, seed + i)
-        found.append(np.asarray(own.rows(epoch, row, stop), np.int64))
-        k, start = k - (stop - row), start + (stop - row)
-    return np.concatenate(found) if found else np.zeros(0, np.int64)
+    epochs, places = np.divmod(np.arange(start, start + k), n)
+    if seed is None:
+        return places
+    return permute(places, n=n, seed=seed + i, epoch=epochs)

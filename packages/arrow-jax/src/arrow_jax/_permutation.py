@@ -35,30 +35,33 @@ def mix(x: np.ndarray) -> np.ndarray:
     return x ^ (x >> np.uint64(31))
 
 
-def round_keys(seed: int, epoch: int) -> np.ndarray:
+def round_keys(seed: int, epoch: int | np.ndarray) -> np.ndarray:
     """Makes the keys of the rounds.
 
     Args:
       seed: any integer.
-      epoch: of the run; each has its own order.
+      epoch: of the run, each of which has its own order; or int64[k] of them.
 
     Returns:
-      uint64[rounds].
+      uint64[rounds, 1], or uint64[rounds, k].
     """
     state = mix(np.array([int(seed) & _MASK], np.uint64) + np.uint64(_GOLDEN))
-    state = mix(state ^ mix(np.array([(epoch * 2 + 1) & _MASK], np.uint64)))
+    epochs = np.atleast_1d(np.asarray(epoch)).astype(np.uint64)
+    state = mix(state ^ mix(epochs * np.uint64(2) + np.uint64(1)))
     steps = np.arange(1, _ROUNDS + 1, dtype=np.uint64) * np.uint64(_GOLDEN)
-    return mix(state + steps)
+    return mix(state[None] + steps[:, None])
 
 
-def permute(positions: np.ndarray, *, n: int, seed: int, epoch: int = 0) -> np.ndarray:
+def permute(
+    positions: np.ndarray, *, n: int, seed: int, epoch: int | np.ndarray = 0
+) -> np.ndarray:
     """Finds the rows at some positions of a shuffled epoch.
 
     Args:
       positions: int64[k], each in [0, n).
       n: how many rows there are.
       seed: any integer.
-      epoch: any integer.
+      epoch: any integer, or int64[k] where each position has its own.
 
     Returns:
       int64[k], each in [0, n); over all positions, every row once.
@@ -72,7 +75,8 @@ def permute(positions: np.ndarray, *, n: int, seed: int, epoch: int = 0) -> np.n
     n_high = max(-(-n // n_low), 2)
     rows = _network(positions.astype(np.uint64), keys, n_low, n_high)
     while (outside := np.flatnonzero(rows >= n)).size:
-        rows[outside] = _network(rows[outside], keys, n_low, n_high)
+        own = keys if keys.shape[1] == 1 else keys[:, outside]
+        rows[outside] = _network(rows[outside], own, n_low, n_high)
     return rows.astype(np.int64)
 
 

@@ -253,6 +253,11 @@ def scan_parquet(
     for file, fragment in zip(files, fragments, strict=True):
         if not fragment.physical_schema.equals(first):
             raise differ(file, files[0], fragment.physical_schema, first)
+    if twice := sorted({n for n in first.names if first.names.count(n) > 1}):
+        raise ArrowJaxError(
+            f"{files[0]}: column {twice[0]!r} is there {first.names.count(twice[0])} "
+            "times. Write the file again, with a name for each column"
+        )
     names = first.names if columns is None else _names(columns, first.names)
     if filters is not None:
         _check_filter(files[0], fragments[0], filters)

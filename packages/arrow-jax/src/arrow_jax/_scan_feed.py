@@ -25,7 +25,7 @@ from arrow_jax._scan import Scan
 from arrow_jax._scan_facts import check_known, scan_facts
 from arrow_jax._scan_reader import ScanReader
 from arrow_jax._source import Source
-from arrow_jax._state import describe_files
+from arrow_jax._state import describe_files, describe_groups
 from arrow_jax._stream import Sequential, Stream
 from arrow_jax._table import with_features
 from arrow_jax._window import Window, WindowStream
@@ -81,6 +81,7 @@ class ScanFeed:
             "columns": {n: str(scan.schema.field(n).type) for n in scan.column_names},
             "view": "all" if scan.filters is None else f"where {scan.filters}",
             "files": describe_files(list(zip(names, sizes, strict=True))),
+            "row_groups": describe_groups([group.n for group in scan.groups]),
         }
 
     def open(self, ledger: Ledger, ahead: int) -> ScanReader:
