@@ -47,36 +47,24 @@ _Sizes = Sequence[int]
 
 def _mlp(sizes: _Sizes, name: str) -> Callable[..., jax.Array]:
     """A perceptron of all arrays that it is called with, side by side, without None."""
-    net = hk.nets.MLP(sizes, name=name)
+    return _of_features(hk.nets.MLP(sizes, name=name))
 
+
+def _of_features(layer: Callable[[Any], jax.Array]) -> Callable[..., jax.Array]:
     def update(*inputs: Any) -> jax.Array:
-        found = [_features(leaf) for leaf in jax.tree.leaves(inputs)]
-        return net(_floats(jnp.concatenate(found, axis=-1)))
+        leaves = [jnp.asarray(leaf) for leaf in jax.tree.leaves(inputs)]
+        if flat := [list(leaf.shape) for leaf in leaves if leaf.ndim < 2]:
+            wanted = "[rows, features]; of one number a row type x[:, None]"
+            raise jk.GraphsError(f"features have shape {flat[0]}; wanted {wanted}")
+        x = jnp.concatenate(leaves, axis=-1)
+        if not jnp.issubdtype(x.dtype, jnp.floating):
+            wanted = (
+                "floats; of quantities type x.astype(float), of kinds jax.nn.one_hot"
+            )
+            raise jk.GraphsError(f"features are {x.dtype}; wanted {wanted}")
+        return layer(x)
 
     return update
-
-
-def _linear(layer: hk.Linear) -> Callable[[Any], jax.Array]:
-    return lambda x: layer(_floats(_features(x)))
-
-
-def _features(x: Any) -> jax.Array:
-    x = jnp.asarray(x)
-    if x.ndim < 2:
-        raise jk.GraphsError(
-            f"features have shape {list(x.shape)}; wanted [rows, features]; of one "
-            "number a row type x[:, None]"
-        )
-    return x
-
-
-def _floats(x: jax.Array) -> jax.Array:
-    if not jnp.issubdtype(x.dtype, jnp.floating):
-        raise jk.GraphsError(
-            f"features are {x.dtype}; wanted floats; of quantities type "
-            "x.astype(float), and of numbers of kinds jax.nn.one_hot or hk.Embed"
-        )
-    return x
 
 
 class _Layer(hk.Module):
@@ -236,7 +224,7 @@ class GraphConvolution(_Layer):
     def __call__(self, graph: jraph.GraphsTuple) -> jraph.GraphsTuple:
         """Applies the layer."""
         return jk.GraphConvolution(
-            _linear(hk.Linear(self.output_size)),
+            _of_features(hk.Linear(self.output_size)),
             add_self_edges=self.add_self_edges,
             layout=self.layout,
         )(graph)
@@ -292,8 +280,8 @@ class GraphSAGE(_Layer):
 
     def __call__(self, graph: jraph.GraphsTuple) -> jraph.GraphsTuple:
         """Applies the layer."""
-        own = _linear(hk.Linear(self.output_size, name="own"))
-        others = _linear(
+        own = _of_features(hk.Linear(self.output_size, name="own"))
+        others = _of_features(
             hk.Linear(self.output_size, with_bias=False, name="neighbours")
         )
         # A mean of projections is the projection of a mean, and has fewer features.
@@ -306,7 +294,7 @@ class GraphSAGE(_Layer):
 
 
 def _heads(size: int, heads: int, name: str) -> Callable[[jax.Array], jax.Array]:
-    linear = _linear(hk.Linear(size * heads, name=name))
+    linear = _of_features(hk.Linear(size * heads, name=name))
     return lambda x: linear(x).reshape(x.shape[0], heads, size)
 
 
@@ -408,5 +396,5 @@ class MPNN(_Layer):
             steps=self.steps,
             layout=self.layout,
         )
-        embed = _linear(hk.Linear(self.size, name="embed"))
+        embed = _of_features(hk.Linear(self.size, name="embed"))
         return net(graph._replace(nodes=embed(graph.nodes)))
