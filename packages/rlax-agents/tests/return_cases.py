@@ -42,6 +42,15 @@ class Case(NamedTuple):
     learns: tuple[str, ...] = ()
 
 
+def of_each_step(function):
+    """The return with a lambda of each step, as its last array."""
+
+    def with_lambda(*arrays, **options):
+        return function(*arrays[:-1], lambda_=arrays[-1], **options)
+
+    return functools.wraps(function)(with_lambda)
+
+
 CASES = {
     "discounted": Case(ra.discounted_returns, ("r_t", "discount_t", "v_t")),
     "lambda": Case(
@@ -64,6 +73,17 @@ CASES = {
         ra.retrace,
         ("q_tm1", "q_t", "a_tm1", "a_t", "r_t", "discount_t", "pi_t", "mu_t"),
         ("q_tm1",),
+    ),
+    "lambda_steps": Case(
+        of_each_step(ra.lambda_returns), ("r_t", "discount_t", "v_t", "lambda_")
+    ),
+    "gae_steps": Case(
+        of_each_step(ra.gae), ("r_t", "discount_t", "v_tm1", "v_t", "lambda_")
+    ),
+    "vtrace_steps": Case(
+        of_each_step(ra.vtrace),
+        ("v_tm1", "v_t", "r_t", "discount_t", "rho_tm1", "lambda_"),
+        ("v_tm1",),
     ),
     "q_lambda": Case(
         ra.q_lambda, ("q_tm1", "a_tm1", "r_t", "discount_t", "q_t"), ("q_tm1",)

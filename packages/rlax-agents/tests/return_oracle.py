@@ -21,6 +21,7 @@ def batch(seed=0, *, ends=True):
         "rho_tm1": rng.exponential(size=shape),
         "truncated_t": rng.random(shape) < 0.2 if ends else np.zeros(shape, bool),
         "mask_t": rng.random(shape) < 0.8 if ends else np.ones(shape, bool),
+        "lambda_": rng.uniform(size=shape),
     }
 
 

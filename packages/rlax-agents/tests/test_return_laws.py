@@ -119,6 +119,7 @@ def test_gradients_flow_through_the_learned_values_alone(case):
 @law
 def test_without_stopped_gradients_they_are_finite_differences(case):
     function = getattr(case.function, "func", case.function)
+    function = getattr(function, "__wrapped__", function)
     if "stop_target_gradients" not in function.__kwdefaults__:
         assert case.learns == ("q_tm1",)
         return

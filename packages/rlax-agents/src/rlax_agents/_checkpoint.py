@@ -162,8 +162,21 @@ def _write(file: Any, arrays: Mapping[str, np.ndarray]) -> None:
                 np.lib.format.write_array(f, array, allow_pickle=False)
 
 
+# All that a zip file can raise in which some bits are not what they were.
+_DAMAGE = (
+    zipfile.BadZipFile,
+    EOFError,
+    KeyError,
+    NotImplementedError,
+    OSError,
+    RuntimeError,
+    ValueError,
+)
+
+
 def _read(path: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
     arrays = {}
+    path.open("rb").close()  # what raises here is no damage
     try:
         with zipfile.ZipFile(path) as archive:
             for entry in archive.namelist():
@@ -172,7 +185,7 @@ def _read(path: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
                     file.read()  # to the end, where the checksum is compared
                 arrays[entry.removesuffix(".npy")] = array
         dtypes = json.loads(str(arrays.pop(_DTYPES)))
-    except (zipfile.BadZipFile, EOFError, KeyError, ValueError) as error:
+    except _DAMAGE as error:
         raise CheckpointError(
             f"{path}: no state that save_state wrote, or a damaged one ({error})"
         ) from error

@@ -249,7 +249,9 @@ def gae(
     )
     check_range(where, "discount_t", discount_t, 0.0, 1.0, mask=steps.mask_t)
     lambda_ = check_lambda(where, lambda_, r_t, mask=steps.mask_t)
-    r_t, discount_t, v_tm1, v_t = steps.fill(r_t, discount_t, v_tm1, v_t)
+    r_t, discount_t, v_tm1, v_t, lambda_ = steps.fill(
+        r_t, discount_t, v_tm1, v_t, lambda_
+    )
 
     def coefficients(
         r: jax.Array, discount: jax.Array, v: jax.Array, v_next: jax.Array, *rest: Any
