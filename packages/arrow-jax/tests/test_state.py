@@ -46,3 +46,12 @@ def test_a_list_of_files_that_was_changed_by_hand():
         edited = {**state, "manifest": {**manifest, "files": files}}
         with pytest.raises(ManifestError, match="it was changed by hand"):
             read_state(edited, order, 8, manifest)
+
+
+def test_an_epoch_that_this_loader_does_not_have():
+    manifest = make_manifest(SOURCE, ["x"], range(9))
+    state = make_state(
+        Position(2, 3), RowOrder(Sequential(9), None, "mask"), 8, manifest
+    )
+    with pytest.raises(ManifestError, match="fewer epochs= than the run, or the state"):
+        read_state(state, RowOrder(Sequential(9), 1, "mask"), 8, manifest)

@@ -143,8 +143,8 @@ def read_state(
     if at is None or not order.holds(at) or max(at.pending, default=0) >= _rows(state):
         raise ManifestError(
             f"the state is at row {state['row']} of epoch {state['epoch']}, offset "
-            f"{state['offset']}, which these {_rows(state)} rows don't have: it was "
-            "changed by hand"
+            f"{state['offset']}, which these {_rows(state)} rows don't have: this "
+            "loader has fewer epochs= than the run, or the state was changed by hand"
         )
     return order.moved(at, state["batch_size"], batch_size)
 
