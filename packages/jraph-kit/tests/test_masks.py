@@ -37,10 +37,15 @@ def test_masks_and_losses_with_x64(some_graphs):
     graphs = some_graphs(3, seed=1)
     batch = jk.pad(graphs, n_node=20, n_edge=40, n_graph=4)
     wanted = batch.node_mask, batch.edge_mask, batch.graph_mask
+
+    @jax.jit
+    def all_of(b):
+        masks = b.node_mask, b.edge_mask, b.graph_mask
+        told = jk.get_edge_padding_mask(b.graphs)
+        return masks, told, jk.edge_loss(jnp.ones(40), b, per_graph=True)
+
     with jax.enable_x64(new_val=True):
-        found = batch.node_mask, batch.edge_mask, batch.graph_mask
-        told = jk.get_edge_padding_mask(batch.graphs)
-        loss = jk.edge_loss(jnp.ones(40), batch, per_graph=True)
+        found, told, loss = all_of(batch)
     for a, b in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(a, b)
     np.testing.assert_array_equal(told, wanted[1])
