@@ -6,6 +6,7 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
+import jax
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -216,6 +217,16 @@ def test_a_missing_extra_is_named(call, monkeypatch):
         "rlax_agents: train needs pyarrow, which is not installed; type pip install "
         "pyarrow, or install rlax-agents with its extra cli\n"
     )
+
+
+def test_too_many_environments_are_one_line(call, monkeypatch, tmp_path):
+    def learn(*_, **__):
+        raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory\nmore")
+
+    monkeypatch.setattr(_cli, "learn", learn)
+    said = call("train", "ppo", "catch", "--out", tmp_path / "run")
+    assert said.code == 2
+    assert said.err == "rlax_agents: out of memory; type a smaller --envs\n"
 
 
 def test_without_arguments_there_is_help(call):
