@@ -3,14 +3,14 @@
 import argparse
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
 
 import jax
 import numpy as np
 
 from rlax_agents import _recipes
+from rlax_agents._arguments import EPISODES, EXIT_USER, PROGRAM, make_parser
 from rlax_agents._checkpoint import CheckpointError
 from rlax_agents._checks import ArgumentError
 from rlax_agents._curves import MetricsError, draw_returns, missing_extra, number
@@ -30,8 +30,7 @@ from rlax_agents._run_folder import (
     write_run,
 )
 
-_PROGRAM = "python -m rlax_agents"
-_EXIT_USER, _EXIT_STOPPED = 2, 130
+_EXIT_STOPPED = 130
 _USER_ERRORS = (
     ArgumentError,
     CheckpointError,
@@ -40,95 +39,6 @@ _USER_ERRORS = (
     OSError,
     RunError,
 )
-_EPISODES = 100
-
-_EXAMPLES = f"""\
-examples:
-  {_PROGRAM} list
-  {_PROGRAM} train ppo cartpole
-  {_PROGRAM} train ppo cartpole --seed 1 --devices 2 --out runs/two
-  {_PROGRAM} train --resume runs/two
-  {_PROGRAM} train --resume runs/two --updates 300
-  {_PROGRAM} evaluate runs/two --episodes 1000
-"""
-
-
-def _whole(least: int, most: int) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        value = int(text) if len(text) < 20 else most + 1
-        if not least <= value <= most:
-            raise argparse.ArgumentTypeError(f"{text}: wanted {least} to {most}")
-        return value
-
-    parse.__name__ = "whole number"  # how argparse names what it could not read
-    return parse
-
-
-class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line; argparse would print the usage before it."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(_EXIT_USER, f"rlax_agents: {message}; see {self.prog} --help\n")
-
-
-def _parser() -> argparse.ArgumentParser:
-    raw = argparse.RawDescriptionHelpFormatter
-    parser = _Parser(
-        prog=_PROGRAM,
-        description="Train agents that are tuned for an environment.",
-        epilog=_EXAMPLES,
-        formatter_class=raw,
-        allow_abbrev=False,
-    )
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    commands.add_parser("list", help="show what can be trained", allow_abbrev=False)
-    training = commands.add_parser(
-        "train",
-        help="train, or go on training",
-        description="Train a recipe; leave a picture, metrics and the state in a "
-        "folder.",
-        allow_abbrev=False,
-    )
-    add = training.add_argument
-    add("agent", nargs="?", metavar="AGENT", help="such as ppo; see list")
-    add("env", nargs="?", metavar="ENVIRONMENT", help="such as cartpole")
-    add("--seed", type=_whole(0, 2**32 - 1), metavar="N", help="default: 0")
-    add(
-        "--updates",
-        type=_whole(1, 2**31 - 1),
-        metavar="N",
-        help="updates in all, the resumed ones too (default: the recipe's, where its "
-        "falling learning rates reach 0)",
-    )
-    add(
-        "--envs",
-        type=_whole(1, 2**20),
-        metavar="N",
-        help="environments on all devices (default: the recipe's)",
-    )
-    add(
-        "--devices",
-        type=_whole(1, 512),
-        metavar="N",
-        help="how many to split them over; simulated on a CPU (default: 1)",
-    )
-    add("--out", type=Path, metavar="DIR", help="default: runs/AGENT-ENVIRONMENT")
-    add("--resume", type=Path, metavar="DIR", help="go on with the run in DIR")
-    testing = commands.add_parser(
-        "evaluate",
-        help="evaluate a trained run",
-        description="Play whole episodes without exploration.",
-        allow_abbrev=False,
-    )
-    testing.add_argument("run", type=Path, metavar="DIR", help="the run's folder")
-    testing.add_argument(
-        "--episodes",
-        type=_whole(1, 100_000),
-        default=_EPISODES,
-        metavar="N",
-        help=f"default: {_EPISODES}",
-    )
-    return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -141,20 +51,20 @@ def main(argv: Sequence[str] | None = None) -> int:
       The exit code: 0 done, 2 cannot be done as asked, 130 stopped and saved.
     """
     argv = sys.argv[1:] if argv is None else argv
-    parser = _parser()
+    parser = make_parser()
     if not argv:
         parser.print_help(sys.stderr)
-        return _EXIT_USER
+        return EXIT_USER
     options = parser.parse_args(argv)
     command = {"list": _list, "train": _train, "evaluate": _evaluate}[options.command]
     try:
         return command(options)
     except _USER_ERRORS as error:
-        return _complain(str(error), _EXIT_USER)
+        return _complain(str(error), EXIT_USER)
     except jax.errors.JaxRuntimeError as error:
         if "RESOURCE_EXHAUSTED" not in str(error):
             raise
-        return _complain("out of memory; type a smaller --envs", _EXIT_USER)
+        return _complain("out of memory; type a smaller --envs", EXIT_USER)
     except KeyboardInterrupt:
         return _complain("stopped at once", _EXIT_STOPPED)
 
@@ -220,7 +130,7 @@ def _train(options: argparse.Namespace) -> int:
         draw_returns(picture, learned.metrics, **about)
         return _complain(
             f"stopped at update {int(learned.state.updates)} of {run.updates}, and "
-            f"saved; to go on: {_PROGRAM} train --resume {shlex.quote(str(folder))}",
+            f"saved; to go on: {PROGRAM} train --resume {shlex.quote(str(folder))}",
             _EXIT_STOPPED,
         )
     if learned.seconds:
@@ -228,7 +138,7 @@ def _train(options: argparse.Namespace) -> int:
             f"{learned.steps / learned.seconds:,.0f} steps a second, after "
             f"{learned.compiling:.1f} s to compile\n"
         )
-    mean = _say_evaluation(folder, run, _EPISODES)
+    mean = _say_evaluation(folder, run, EPISODES)
     draw_returns(picture, learned.metrics, evaluated=mean, **about)
     sys.stdout.write(f"{folder}: returns.png, metrics.parquet, state.npz\n")
     return 0
@@ -252,8 +162,8 @@ def _asked(options: argparse.Namespace) -> tuple[Run, Path]:
         return run, options.resume
     if options.env is None:
         raise RunError(
-            f"train needs an agent and an environment; type {_PROGRAM} train ppo "
-            f"cartpole, and {_PROGRAM} list for all"
+            f"train needs an agent and an environment; type {PROGRAM} train ppo "
+            f"cartpole, and {PROGRAM} list for all"
         )
     found = recipe(options.agent, options.env)
     run = Run(
