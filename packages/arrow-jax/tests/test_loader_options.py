@@ -38,6 +38,7 @@ DS = Dataset.from_dict({"t": [[1], [2, 2], [], [3, 3, 3]], "x": [1, 2, 3, 4]})
         ({"seed": 1.5}, "seed=1.5: wanted an integer"),
         ({"seed": "a"}, "seed='a': wanted an integer"),
         ({"seed": True}, "seed=True: wanted an integer"),
+        ({"seed": 1 << 63}, "seed=9223372036854775808: wanted an integer of 64 bits"),
         ({"shuffle": "yes"}, "shuffle='yes': wanted True, False or a Window"),
         ({"shuffle": 1}, "shuffle=1: wanted True"),
         ({"epochs": True}, "epochs=True: wanted at least 1, or None"),

@@ -117,3 +117,27 @@ def test_what_is_known_of_the_whole_holds_for_a_part(tmp_path):
     for _ in range(2):  # written, then found
         made = ds.take(2).materialize(tmp_path / "a.arrow")
         assert isinstance(made.spec["t"], Ragged)
+
+
+def test_dictionaries_are_written_beside_the_images(tmp_path):
+    kinds = pa.chunked_array(
+        [
+            pa.array(["a", "b"]).dictionary_encode(),
+            pa.array(["c", "a"]).dictionary_encode(),
+        ]
+    )
+    table = pa.table(
+        {
+            "k": kinds,
+            "im": Dataset.from_dict(
+                {"im": PIXELS[:4]}, Features({"im": Image()})
+            ).with_format("arrow")[:]["im"],
+        }
+    )
+    ds = Dataset.from_arrow(table, Features({"im": Image()}))
+    for view in (ds, ds.select([3, 0, 2])):
+        path = tmp_path / f"{len(view)}.arrow"
+        for _ in range(2):  # written, then found
+            made = view.materialize(path)
+            assert made["k"] == view["k"]
+            assert len(made.with_format("jax")[:]["im"]) == len(view)

@@ -189,6 +189,21 @@ def test_lists_that_a_scan_has_not_looked_at(tmp_path):
         Loader(scan_parquet(tmp_path), 2)
 
 
+@pytest.mark.parametrize("form", [Buckets([2, 8]), Pack(8)])
+def test_lists_of_other_lengths_are_refused(tmp_path, form):
+    def loader(longest):
+        lists = [[1] * (1 + i % longest) for i in range(40)]
+        pq.write_table(pa.table({"x": lists}), tmp_path / "a.parquet")
+        return Loader(scan_parquet(tmp_path), 4, ragged={"x": form})
+
+    with iter(loader(5)) as run:
+        next(run)
+        state = run.state()
+    next(loader(5).resume(state))
+    with pytest.raises(ManifestError, match="the lists have other lengths than when"):
+        loader(4).resume(state)
+
+
 def test_strings_stay_beside_the_batch(tmp_path):
     for i in range(2):
         table = pa.table({"x": [2 * i, 2 * i + 1], "s": [f"{2 * i}", f"{2 * i + 1}"]})

@@ -18,7 +18,6 @@ from arrow_jax._chunks import Index, chunk_starts, gather, merge_small
 from arrow_jax._decode import decode
 from arrow_jax._errors import ShapeError
 from arrow_jax._facts import Facts, facts_of, with_masks
-from arrow_jax._metadata import is_list
 from arrow_jax._nodes import Lists, Node, Tensor, join, pick, place
 from arrow_jax._settle import settle
 
@@ -113,7 +112,7 @@ def prepare(
       ShapeError: if a row differs from the declared shape.
     """
     arrays = merge_small(arrays)
-    if len(arrays) > 1 and _has_dictionary(arrays[0].type):
+    if len(arrays) > 1 and has_dictionary(arrays[0].type):
         # Codes mean something within one dictionary; joining makes it one.
         arrays = [pa.concat_arrays(arrays)]
     starts = chunk_starts(arrays)
@@ -136,7 +135,14 @@ def prepare(
     return Column(name, tuple(chunks), starts)
 
 
-def _has_dictionary(type_: pa.DataType) -> bool:
-    while is_list(type_):
-        type_ = type_.value_type
-    return pa.types.is_dictionary(type_)
+def has_dictionary(type_: pa.DataType) -> bool:
+    """Whether a type, or one within its lists or structs, is a dictionary.
+
+    Args:
+      type_: any.
+
+    Returns:
+      True if it is.
+    """
+    inner = [type_.field(i).type for i in range(type_.num_fields)]
+    return pa.types.is_dictionary(type_) or any(map(has_dictionary, inner))

@@ -18,7 +18,7 @@ from arrow_jax._forms import Form, block_form, fitted, lengths_of
 from arrow_jax._ledger import Ledger
 from arrow_jax._mix import Mix, MixStream
 from arrow_jax._pack import Pack
-from arrow_jax._state import make_manifest
+from arrow_jax._state import describe_lengths, make_manifest
 from arrow_jax._step import Draft
 from arrow_jax._stream import Sequential, Shuffled, Stream
 from arrow_jax._window import Window, WindowStream
@@ -152,7 +152,10 @@ class MemoryFeed:
 
     def manifest(self) -> dict[str, Any]:
         """Describes the data."""
-        return make_manifest(self.ds.source, self.ds.column_names, self.ds.rows)
+        found = make_manifest(self.ds.source, self.ds.column_names, self.ds.rows)
+        if self.block is not None:
+            found["lengths"] = describe_lengths(self.block[1])
+        return found
 
 
 def memory_feed(data: Dataset | Mix, choices: Choices) -> MemoryFeed:

@@ -42,12 +42,14 @@ class LoaderIterator:
         ledger: Ledger,
     ) -> None:
         self._batches: Any = Prefetcher(batches, prefetch) if prefetch else batches
+        self._ahead = prefetch > 0
         self._at = at
         self._finish = finish
         self._describe = describe
         self._ledger = ledger
         self._process = os.getpid()
         self._held: Produced | None = None
+        self._failed: str | None = None
         self.host_columns: dict[str, Any] = {}
 
     def __iter__(self) -> "LoaderIterator":
@@ -62,13 +64,29 @@ class LoaderIterator:
                 "loader there"
             )
         if self._held is None:
-            with self._ledger.time("wait"):
-                self._held = next(self._batches)
+            self._held = self._next()
         # A batch that an error or an interrupt kept from being finished comes again.
         arrays = self._finish(self._held.arrays)
         self.host_columns, self._at = self._held.host, self._held.after
         self._held = None
         return arrays
+
+    def _next(self) -> Produced:
+        try:
+            with self._ledger.time("wait"):
+                return next(self._batches)
+        except StopIteration:
+            if self._failed is None:
+                raise
+            # To stop here would look as if the run had given all of its rows.
+            raise ArrowJaxError(
+                f"this run ended with {self._failed}, before its last batch. Go on "
+                "with loader.resume(run.state())"
+            ) from None
+        except BaseException as error:
+            if self._batches.failed if self._ahead else not self._batches.gi_frame:
+                self._failed = f"{type(error).__name__}: {error}".rstrip(": ")
+            raise
 
     @property
     def wait_seconds(self) -> float:
@@ -96,7 +114,7 @@ class LoaderIterator:
 
     def close(self) -> None:
         """Ends the run and its thread; there are no batches after."""
-        self._held = None
+        self._held = self._failed = None
         self._batches.close()
 
     def __enter__(self) -> Self:

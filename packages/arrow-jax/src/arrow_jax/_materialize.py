@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from arrow_jax._column import has_dictionary
 from arrow_jax._encode import to_arrow
 from arrow_jax._errors import ArrowJaxError
 from arrow_jax._features import Audio, Features, Image
@@ -90,18 +91,7 @@ def _write(ds: Any, path: Path, print_: bytes) -> None:
     os.close(handle)
     try:
         with pa.OSFile(partial, "wb") as file:
-            header = None
-            for table in _tables(ds):
-                if header is None:
-                    said = {**(table.schema.metadata or {}), _KEY: print_}
-                    header = table.schema.with_metadata(said)
-                    file.write(header.serialize())
-                same = table.replace_schema_metadata(header.metadata)
-                if not same.schema.equals(header):
-                    same = table.cast(header)
-                for batch in same.combine_chunks().to_batches():
-                    _write_aligned(file, batch.serialize())
-            file.write(b"\xff\xff\xff\xff\0\0\0\0")
+            _write_tables(file, _tables(ds), print_)
         Path(partial).replace(path)
     except OSError as error:
         Path(partial).unlink(missing_ok=True)
@@ -109,6 +99,31 @@ def _write(ds: Any, path: Path, print_: bytes) -> None:
     except BaseException:
         Path(partial).unlink(missing_ok=True)
         raise
+
+
+def _write_tables(file: Any, tables: Iterator[pa.Table], print_: bytes) -> None:
+    header = stream = None
+    for table in tables:
+        if header is None:
+            said = {**(table.schema.metadata or {}), _KEY: print_}
+            header = table.schema.with_metadata(said)
+            # Dictionaries come as messages of their own, which Arrow's writer knows.
+            known = any(has_dictionary(field.type) for field in header)
+            stream = pa.ipc.new_stream(file, header) if known else None
+            if stream is None:
+                file.write(header.serialize())
+        same = table.replace_schema_metadata(header.metadata)
+        if not same.schema.equals(header):
+            same = table.cast(header)
+        if stream is not None:
+            stream.write_table(same.combine_chunks())
+            continue
+        for batch in same.combine_chunks().to_batches():
+            _write_aligned(file, batch.serialize())
+    if stream is not None:
+        stream.close()
+    else:
+        file.write(b"\xff\xff\xff\xff\0\0\0\0")
 
 
 def _write_aligned(file: Any, message: pa.Buffer) -> None:

@@ -19,7 +19,8 @@ class Packed(NamedTuple):
       values: [batch, length, ...], zero where nothing lies.
       segment_ids: int32[batch, length]: 1 for the elements of the first row in it, 2
         for those of the second; 0 for padding.
-      positions: int32[batch, length]: of an element in its row, from 0.
+      positions: int32[batch, length]: of an element in its segment, from 0. With
+        `split=True` each piece of a row is a segment.
 
     Example:
       >>> import numpy as np

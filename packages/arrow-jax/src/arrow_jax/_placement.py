@@ -99,7 +99,7 @@ def check_shape(
     except ValueError as error:
         raise ShapeError(
             f"column {name!r}: a batch of shape {list(shape)} can't be shared evenly "
-            f"by {sharding}. Choose a batch_size that the devices divide"
+            f"by {sharding}. Choose a batch_size, or a length, that the devices divide"
         ) from error
 
 

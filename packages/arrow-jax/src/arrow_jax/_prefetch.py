@@ -24,6 +24,7 @@ class _Channel:
         self.stopped = False
         self.done = False
         self.error: BaseException | None = None
+        self.failed = False
 
     def wait_for_room(self) -> bool:
         with self.changed:
@@ -38,7 +39,7 @@ class _Channel:
 
     def finish(self, error: BaseException | None) -> None:
         with self.changed:
-            self.done, self.error = True, error
+            self.done, self.error, self.failed = True, error, error is not None
             self.changed.notify_all()
 
     def get(self) -> Any:
@@ -112,6 +113,11 @@ class Prefetcher:
             if self._channel.done:
                 self.close()
             raise
+
+    @property
+    def failed(self) -> bool:
+        """Whether making an item raised, after which there are no more."""
+        return self._channel.failed
 
     def close(self) -> None:
         """Stops the thread and waits for it."""

@@ -121,7 +121,8 @@ def check_seed(seed: Any) -> None:
       seed: what the user gave.
 
     Raises:
-      ArrowJaxError: if it is not an integer.
+      ArrowJaxError: if it is not an integer of 64 bits, beyond which orders repeat.
     """
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
-        raise ArrowJaxError(f"seed={seed!r}: wanted an integer")
+    whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
+    if not whole or not -(1 << 63) <= int(seed) < 1 << 63:
+        raise ArrowJaxError(f"seed={seed!r}: wanted an integer of 64 bits")

@@ -5,10 +5,10 @@ and there may be nulls wherever the footers do not rule them out.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import pyarrow as pa
 
+from arrow_jax._column import has_dictionary
 from arrow_jax._errors import ShapeError, UnsupportedTypeError
 from arrow_jax._facts import Facts
 from arrow_jax._features import Audio, Image
@@ -118,7 +118,7 @@ def check_known(scan: Scan, forms: Mapping[str, Form]) -> None:
             raise ShapeError(
                 f"column {name!r} holds tensors of any shape. Read it with read_parquet"
             )
-        if _has_dictionary(field.type):
+        if has_dictionary(field.type):
             raise UnsupportedTypeError(
                 f"column {name!r} has type {field.type}, and every row group may have "
                 "a dictionary of its own. Read it with read_parquet, or store it as a "
@@ -128,8 +128,3 @@ def check_known(scan: Scan, forms: Mapping[str, Form]) -> None:
 
 def _is_sized(feature: Image) -> bool:
     return feature.shape is not None or bool(feature.size and feature.mode)
-
-
-def _has_dictionary(type_: Any) -> bool:
-    inner = [type_.field(i).type for i in range(type_.num_fields)]
-    return pa.types.is_dictionary(type_) or any(map(_has_dictionary, inner))

@@ -25,7 +25,7 @@ from arrow_jax._scan import Scan
 from arrow_jax._scan_facts import check_known, scan_facts
 from arrow_jax._scan_reader import ScanReader
 from arrow_jax._source import Source
-from arrow_jax._state import describe_files, describe_groups
+from arrow_jax._state import describe_files, describe_groups, describe_lengths
 from arrow_jax._stream import Sequential, Stream
 from arrow_jax._table import with_features
 from arrow_jax._window import Window, WindowStream
@@ -76,7 +76,11 @@ class ScanFeed:
         for group in scan.groups:
             sizes[group.file] += group.n
         names = short_names(scan.files)
+        lengths = (
+            {} if self.block is None else {"lengths": describe_lengths(self.block[1])}
+        )
         return {
+            **lengths,
             "rows": len(scan),
             "columns": {n: str(scan.schema.field(n).type) for n in scan.column_names},
             "view": "all" if scan.filters is None else f"where {scan.filters}",

@@ -68,6 +68,18 @@ def describe_files(sizes: Sequence[tuple[str, int]]) -> Any:
     return [len(pairs), f"crc32 {zlib.crc32(repr(pairs).encode()):08x}"]
 
 
+def describe_lengths(lengths: np.ndarray) -> str:
+    """Describes the lengths of lists, on which buckets and packing depend.
+
+    Args:
+      lengths: of each row.
+
+    Returns:
+      A checksum.
+    """
+    return f"crc32 {zlib.crc32(np.ascontiguousarray(lengths)):08x}"
+
+
 def describe_groups(sizes: Sequence[int]) -> str:
     """Describes how rows lie in row groups, on which a window's order depends.
 
@@ -217,6 +229,11 @@ def _check_manifest(saved: Any, here: Mapping[str, Any]) -> None:
         raise ManifestError(
             f"the columns are not those of the state: {'; '.join(differing)}. "
             f"{ways_out}"
+        )
+    if saved.get("lengths") != here.get("lengths"):
+        raise ManifestError(
+            "the lists have other lengths than when the state was saved, so buckets or "
+            f"packing put the rows in another order. {ways_out}"
         )
     if saved["view"] == here["view"]:
         raise ManifestError(
