@@ -6,7 +6,8 @@ import pytest
 from agents import AGENTS, ENV
 
 import rlax_agents as ra
-from rlax_agents._devices import DevicesError, choose_devices, place
+from rlax_agents._devices import DevicesError, choose_devices
+from rlax_agents._train import place
 
 
 @pytest.fixture(autouse=True)

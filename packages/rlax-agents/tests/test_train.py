@@ -154,7 +154,23 @@ def test_one_program_for_all_calls_and_for_equal_agents():
         ({"key": KEY, "num_envs": 2.0}, "train: num_envs is 2.0, wanted an int"),
         (
             {"key": jax.random.PRNGKey(0)},
-            "train: key has dtype uint32, wanted a typed key; type key=jax.random.key(",
+            "train: key is of dtype uint32, wanted typed keys; type key=jax",
+        ),
+        (
+            {"key": 0},
+            "train: key is a int, wanted typed keys; type key=jax.random.key(0)",
+        ),
+        (
+            {"key": jax.random.split(KEY)},
+            "train: key has shape (2,), wanted rank 0; type key=jax.random.key(0)",
+        ),
+        (
+            {"seeds": KEY},
+            "train: seeds has shape (), wanted rank 1; type seeds=jax.random.split(jax",
+        ),
+        (
+            {"state": 1},
+            "train: state is a int, wanted a TrainState; type state=trained.",
         ),
         (
             {"key": KEY, "updates_per_call": 0},
@@ -179,3 +195,32 @@ def test_devices_that_do_not_divide_and_seeds_on_a_mesh(mesh):
     keys = jax.random.split(KEY, 2)
     with pytest.raises(ArgumentError, match="train: seeds are trained on one device"):
         ra.train(AGENTS["ppo"], ENV, updates=1, num_envs=8, seeds=keys, mesh=mesh)
+    two = ra.train(AGENTS["ppo"], ENV, updates=1, num_envs=8, seeds=keys).state
+    with pytest.raises(ArgumentError, match="train: seeds are trained on one device"):
+        ra.train(AGENTS["ppo"], ENV, updates=1, state=two, mesh=mesh)
+
+
+@pytest.mark.devices(8)
+def test_a_state_keeps_its_environments_on_any_devices(mesh):
+    agent = AGENTS["ppo"]
+    state = ra.train(agent, ENV, updates=1, num_envs=16, key=KEY).state
+    with pytest.raises(ArgumentError) as error:
+        ra.train(agent, ENV, updates=1, num_envs=8, state=state)
+    assert str(error.value) == (
+        "train: num_envs is 8, wanted 16, which the state has; leave it out"
+    )
+    one = ra.train(agent, ENV, updates=1, state=state)
+    eight = ra.train(agent, ENV, updates=1, state=state, mesh=mesh)
+    np.testing.assert_allclose(
+        eight.metrics["loss"], one.metrics["loss"], rtol=1e-4, atol=1e-5
+    )
+    assert eight.metrics["steps"].tolist() == [2 * 16 * agent.unroll_length]
+
+
+def test_steps_are_counted_beyond_32_bits():
+    agent = AGENTS["impala"]
+    state = ra.train(agent, ENV, updates=1, num_envs=4, key=KEY).state
+    late = state._replace(updates=jnp.int32(2**31 - 10))
+    metrics = ra.train(agent, ENV, updates=2, state=late).metrics
+    steps = agent.unroll_length * 4
+    assert metrics["steps"].tolist() == [(2**31 - 9) * steps, (2**31 - 8) * steps]

@@ -72,7 +72,6 @@ from rlax_agents._q_learning import (
     q_td_errors,
 )
 from rlax_agents._recipes import RECIPES, Recipe, recipe
-from rlax_agents._recurrence import Method
 from rlax_agents._regression import error_loss
 from rlax_agents._replay import Replay, ReplayState, Sample
 from rlax_agents._returns import discounted_returns, gae, lambda_returns, n_step_returns
@@ -123,7 +122,6 @@ __all__ = [
     "GridWorld",
     "MPODuals",
     "MemoryState",
-    "Method",
     "OptimalValues",
     "OrnsteinUhlenbeck",
     "Outcome",

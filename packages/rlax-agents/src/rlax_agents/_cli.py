@@ -14,7 +14,7 @@ from rlax_agents._arguments import EPISODES, EXIT_USER, PROGRAM, make_parser
 from rlax_agents._checkpoint import CheckpointError
 from rlax_agents._checks import ArgumentError
 from rlax_agents._curves import MetricsError, draw_returns, missing_extra, number
-from rlax_agents._devices import DevicesError, choose_devices, place
+from rlax_agents._devices import DevicesError, choose_devices
 from rlax_agents._evaluate import evaluate
 from rlax_agents._learning import learn
 from rlax_agents._progress import progress
@@ -29,6 +29,7 @@ from rlax_agents._run_folder import (
     read_state,
     write_run,
 )
+from rlax_agents._train import place
 
 _EXIT_STOPPED = 130
 _USER_ERRORS = (

@@ -5,9 +5,6 @@ import contextlib
 import jax
 from jax.sharding import AxisType, Mesh
 
-from rlax_agents._agent import Agent
-from rlax_agents._train import TrainState, _shardings
-
 
 class DevicesError(ValueError):
     """There are fewer devices than were asked for, or they do not divide the work."""
@@ -46,8 +43,3 @@ def choose_devices(count: int, num_envs: int) -> Mesh | None:
     if count == 1:
         return None
     return jax.make_mesh((count,), ("data",), (AxisType.Auto,), devices=devices[:count])
-
-
-def place(state: TrainState, agent: Agent, mesh: Mesh | None) -> TrainState:
-    """Puts a state where training on the mesh has it."""
-    return state if mesh is None else jax.device_put(state, _shardings(agent, mesh))

@@ -139,12 +139,10 @@ def train_step(
     learned, metrics = agent.update(state.agent, k_update, rollout)
     after = TrainState(learned, envs, now, episodes, key, state.updates + 1)
     ended = episodes.count > 0
-    num_envs = ended.shape[0]
     found = {
         "episode_return": jnp.where(ended, episodes.finished, 0).sum()
         / jnp.maximum(ended.sum(), 1).astype(jnp.float32),
         "episodes": episodes.count.sum(),
-        "steps": after.updates * (agent.unroll_length * num_envs),
     }
     return after, found | metrics
 
@@ -154,7 +152,7 @@ def train(
     env: Environment,
     *,
     updates: int,
-    num_envs: int = 64,
+    num_envs: int | None = None,
     key: jax.Array | None = None,
     seeds: jax.Array | None = None,
     mesh: Mesh | None = None,
@@ -169,7 +167,8 @@ def train(
       env: one environment of this package, or any `Environment`.
       updates: how many rollouts to take and learn from. Each has
         `agent.unroll_length * num_envs` steps.
-      num_envs: how many environments are stepped together.
+      num_envs: how many environments are stepped together; by default 64, or as many
+        as a state has.
       key: PRNG key of the run.
       seeds: PRNG keys, one a run; all runs are trained at once, as one more axis.
       mesh: devices to split the environments over, by its first axis. The result is
@@ -183,8 +182,9 @@ def train(
       The last state and the metrics of all updates.
 
     Raises:
-      ArgumentError: if not one of key, seeds and state is given, if the devices do not
-        divide the environments, or seeds are trained on a mesh.
+      ArgumentError: if not one of key, seeds and state is given, or one is of another
+        kind; if the state has another number of environments, the devices do not divide
+        them, or seeds are trained on a mesh.
 
     Example:
       >>> import jax, rlax_agents as ra
@@ -197,28 +197,28 @@ def train(
       [72, 144]
     """
     updates = check_count("train", "updates", updates)
-    num_envs = check_count("train", "num_envs", num_envs)
-    if sum(x is not None for x in (key, seeds, state)) != 1:
-        raise ArgumentError(
-            "train: wanted one of key, seeds and state; type key=jax.random.key(0) to "
-            "start, or state=trained.state to go on"
-        )
+    num_envs = _check_start(key, seeds, state, num_envs)
     if mesh is not None:
-        _check_mesh(mesh, num_envs, seeds)
+        several = seeds is not None or (state is not None and state.key.ndim > 0)
+        _check_mesh(mesh, num_envs, several=several)
         mesh = Mesh(mesh.devices, mesh.axis_names)  # of Auto axes
     per_call = updates if on_call is None else -(-updates // 100)
     if updates_per_call is not None:
         per_call = check_count("train", "updates_per_call", updates_per_call)
-    if state is not None:  # each call eats its own, and not the caller's
-        state = jax.tree.map(jnp.copy, state)
-    else:
+    if state is None:
         state = _start(agent, env, key if seeds is None else seeds, num_envs, mesh)
+    else:  # each call eats its own, and not the caller's
+        state = place(jax.tree.map(jnp.copy, state), agent, mesh)
+    made = np.asarray(state.updates, np.int64)
     found: list[dict[str, np.ndarray]] = []
     done = 0
     while done < updates:
         count = min(per_call, updates - done)
         state, metrics = _run(agent, env, count, mesh, state)
-        found.append(jax.tree.map(np.asarray, metrics))
+        # On the devices they would wrap, beyond 2^31 steps.
+        numbers = made[..., None] + np.arange(done + 1, done + count + 1)
+        steps = numbers * (agent.unroll_length * num_envs)
+        found.append(jax.tree.map(np.asarray, metrics) | {"steps": steps})
         done += count
         if on_call is not None:
             on_call(found[-1])
@@ -236,17 +236,17 @@ def _start(
     num_envs: int,
     mesh: Mesh | None,
 ) -> TrainState:
-    if not jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
-        raise ArgumentError(
-            f"train: key has dtype {key.dtype}, wanted a typed key; "
-            f"type key=jax.random.key(0)"
-        )
     init = functools.partial(init_train, agent, env, num_envs=num_envs)
     if key.ndim:
         init = jax.vmap(init)
     if mesh is None:
         return jax.jit(init)(key)
     return jax.jit(init, out_shardings=_shardings(agent, mesh))(key)
+
+
+def place(state: TrainState, agent: Agent, mesh: Mesh | None) -> TrainState:
+    """Puts a state where training on the mesh has it."""
+    return state if mesh is None else jax.device_put(state, _shardings(agent, mesh))
 
 
 def _shardings(agent: Agent, mesh: Mesh) -> TrainState:
@@ -288,8 +288,50 @@ def _count(episodes: Episodes, timestep: TimeStep) -> Episodes:
     )
 
 
-def _check_mesh(mesh: Mesh, num_envs: int, seeds: Any) -> None:
-    if seeds is not None:
+def _check_start(key: Any, seeds: Any, state: Any, num_envs: Any) -> int:
+    """Checks what a run starts from; returns how many environments it has."""
+    if sum(x is not None for x in (key, seeds, state)) != 1:
+        raise ArgumentError(
+            "train: wanted one of key, seeds and state; type key=jax.random.key(0) to "
+            "start, or state=trained.state to go on"
+        )
+    if state is None:
+        _check_key("key", key, 0)
+        _check_key("seeds", seeds, 1)
+        return 64 if num_envs is None else check_count("train", "num_envs", num_envs)
+    if not isinstance(state, TrainState):
+        raise ArgumentError(
+            f"train: state is a {type(state).__name__}, wanted a TrainState; "
+            f"type state=trained.state"
+        )
+    has = state.episodes.count.shape[-1]
+    if num_envs not in {None, has}:
+        raise ArgumentError(
+            f"train: num_envs is {num_envs}, wanted {has}, which the state has; "
+            f"leave it out"
+        )
+    return has
+
+
+def _check_key(name: str, key: Any, rank: int) -> None:
+    if key is None:
+        return
+    dtype = getattr(key, "dtype", None)
+    wanted = ["jax.random.key(0)", "jax.random.split(jax.random.key(0), 5)"]
+    if dtype is None or not jnp.issubdtype(dtype, jax.dtypes.prng_key):
+        found = f"a {type(key).__name__}" if dtype is None else f"of dtype {dtype}"
+        raise ArgumentError(
+            f"train: {name} is {found}, wanted typed keys; type {name}={wanted[rank]}"
+        )
+    if key.ndim != rank:
+        raise ArgumentError(
+            f"train: {name} has shape {key.shape}, wanted rank {rank}; "
+            f"type {name}={wanted[rank]}"
+        )
+
+
+def _check_mesh(mesh: Mesh, num_envs: int, *, several: bool) -> None:
+    if several:
         raise ArgumentError(
             "train: seeds are trained on one device, and a mesh was given; type key= "
             "for one run on the mesh, or leave out mesh="
