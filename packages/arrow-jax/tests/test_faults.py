@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from arrow_jax import Dataset, Loader
+from arrow_jax import ArrowJaxError, Dataset, Loader
 
 
 def run_script(text, timeout=60):
@@ -112,7 +112,7 @@ def test_memory_is_flat_over_epochs():
     assert max(python) - min(python[1:]) < 20 * 100 * 64 * 4
 
 
-def test_an_error_in_the_host_transform_ends_the_run_once():
+def test_a_run_that_an_error_ended_says_so_when_asked_again():
     ds = Dataset.from_dict({"x": np.arange(40)})
 
     def bad(batch):
@@ -126,7 +126,7 @@ def test_an_error_in_the_host_transform_ends_the_run_once():
     state = run.state()
     with pytest.raises(RuntimeError, match="no more"):
         next(run)
-    with pytest.raises(StopIteration):
+    with pytest.raises(ArrowJaxError, match="ended with RuntimeError: no more, before"):
         next(run)
     assert not [t for t in threading.enumerate() if t.name.startswith("arrow-jax")]
     rest = Loader(ds, 10).resume(state)

@@ -60,3 +60,13 @@ def test_shapes_that_hold_as_many():
 def test_nan_is_no_probability():
     with pytest.raises(ArgumentError, match=r"f: p is nan at \[0, 1\]"):
         check_probabilities("f", "p", np.asarray([[1.0, np.nan]]))
+
+
+def test_actions_out_of_range_are_clipped_where_they_are_not_known():
+    def f(a):
+        return check_actions("f", "a", a, a.shape, n=3, like="x")
+
+    assert jax.jit(f)(jnp.asarray([-1, 1, 9])).tolist() == [0, 1, 2]
+    assert jax.jit(f)(jnp.asarray([0, 1, 255], jnp.uint8)).tolist() == [0, 1, 2]
+    with pytest.raises(ArgumentError, match=r"f: a is -1 at \[0\], wanted \[0, 2\]"):
+        f(jnp.asarray([-1, 1]))

@@ -203,3 +203,16 @@ def test_mistakes_are_named():
     for loss, options, message in cases:
         with pytest.raises(ra.ArgumentError, match=message):
             loss(**options)
+
+
+def test_atoms_to_project_on_increase():
+    one = jnp.ones((1, 2)) / 2
+    for z_q in (jnp.zeros(2), jnp.asarray([1.0, 0.0])):
+        with pytest.raises(
+            ra.ArgumentError, match=r"project_categorical: z_q of shape"
+        ):
+            ra.project_categorical(one, one, z_q)
+    with pytest.raises(
+        ra.ArgumentError, match=r"z_q has shape \(1, 2\), wanted rank 1"
+    ):
+        ra.project_categorical(one, one, one)

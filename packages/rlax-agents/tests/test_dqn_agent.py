@@ -83,6 +83,15 @@ def test_a_categorical_agent_takes_means():
             "DQN: capacity is 10, wanted 20 or more; type capacity=20",
         ),
         (ENV, {"n_step": 0}, "DQN: n_step is 0, wanted 1 or more; type n_step=1"),
+        (ENV, {"epsilon": 2.0}, "DQN: epsilon is 2, wanted [0, 1]; correct it"),
+        (
+            ENV,
+            {"atoms": ra.Atoms(1.0, -1.0, 2)},
+            (
+                "DQN: atoms of shape (2,) is [1.0, -1.0], wanted a vector of two or more "
+                "that increases; type np.unique(atoms)"
+            ),
+        ),
         (ENV, {"discount": 2.0}, "DQN: discount is 2, wanted [0, 1]; correct it"),
     ],
 )

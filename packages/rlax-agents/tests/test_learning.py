@@ -8,7 +8,7 @@ from runs import TINY, Stops
 import rlax_agents as ra
 from rlax_agents import _learning, _recipes
 from rlax_agents._learning import learn
-from rlax_agents._run_folder import Run
+from rlax_agents._run_folder import Run, RunError
 
 KEY = jax.random.key(3)
 RUN = Run("ppo", "catch", seed=3, num_envs=8, updates=6, devices=1)
@@ -114,3 +114,10 @@ def test_it_saves_now_and_then(monkeypatch, start):
     assert not done.stopped
     assert [updates for updates, _ in saved] == [1, 2, 3, 4, 5, 6]
     assert [len(metrics["step"]) for _, metrics in saved] == [1, 2, 3, 4, 5, 6]
+
+
+def test_metrics_of_another_agent_are_told_after_one_update():
+    done, _ = go(RUN._replace(updates=2), None)
+    other = {name: x for name, x in done.metrics.items() if name != "loss"}
+    with pytest.raises(RunError, match=r"the metrics of the run are .*another agent"):
+        go(RUN, done.state, other)

@@ -91,6 +91,11 @@ def test_continuous_actions_have_the_shape_of_their_spec():
             ),
         ),
         ({"epochs": 0}, "PPO: epochs is 0, wanted 1 or more; type epochs=1"),
+        (
+            {"clip_epsilon": -1.0},
+            "PPO: clip_epsilon is -1, wanted 0 or more; correct it",
+        ),
+        ({"clip_value": -1.0}, "PPO: clip_value is -1, wanted 0 or more; correct it"),
         ({"discount": 1.5}, "PPO: discount is 1.5, wanted [0, 1]; correct it"),
         ({"lambda_": -1.0}, "PPO: lambda_ is -1, wanted [0, 1]; correct it"),
     ],

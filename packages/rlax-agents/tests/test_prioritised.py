@@ -99,9 +99,9 @@ def test_a_loop_of_learning_compiles_once_and_holds_under_64_bits():
         (lambda r, s: PrioritisedReplay(0), "PrioritisedReplay: capacity is 0"),
         (
             lambda r, s: PrioritisedReplay(3, alpha=-1.0),
-            "alpha is -1, wanted 0 or more",
+            r"alpha is -1, wanted \[0, 2\]",
         ),
-        (lambda r, s: PrioritisedReplay(3, epsilon=0.0), "epsilon is 0, wanted 1e-30"),
+        (lambda r, s: PrioritisedReplay(3, epsilon=0.0), "epsilon is 0, wanted 1e-15"),
         (
             lambda r, s: r.sample(s, jax.random.key(0), 2, beta=2.0),
             r"beta is 2, wanted",
@@ -124,3 +124,18 @@ def test_bad_arguments_raise(call, text):
     replay = PrioritisedReplay(4)
     with pytest.raises(ArgumentError, match=text):
         call(replay, filled(replay, 4))
+
+
+@pytest.mark.parametrize("alpha", [0.0, 2.0])
+def test_the_greatest_priorities_have_a_finite_sum(alpha):
+    replay = PrioritisedReplay(4, alpha=alpha, epsilon=1e-15)
+    state = replay.add(replay.init(jnp.float32(0)), jnp.arange(4.0))
+    for priorities in ([1e30] * 4, [0.0] * 4):
+        given = jnp.asarray(priorities, jnp.float32)
+        state = replay.update_priorities(state, jnp.arange(4), given)
+        sample = replay.sample(state, jax.random.key(0), 64, beta=1.0)
+        assert len(set(sample.indices.tolist())) == 4
+        assert jnp.isfinite(sample.weights).all()
+    none = jnp.zeros(0, jnp.int32)
+    same = replay.update_priorities(state, none, none.astype(jnp.float32))
+    assert same is state

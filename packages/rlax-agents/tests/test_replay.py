@@ -196,3 +196,8 @@ def test_rows_that_do_not_divide_raise(mesh):
         ArgumentError, match=r"batch\['a'\] has rows \(7,\), which shard"
     ):
         Replay(7).init(EXAMPLE, sharding=sharding)
+
+
+def test_keys_are_kept_as_numbers():
+    with pytest.raises(ArgumentError, match="is a PRNG key; type jax"):
+        Replay(4).init({"k": jax.random.key(0)})

@@ -74,7 +74,10 @@ def check_actions(
     like: str,
     mask: jax.Array | None = None,
 ) -> jax.Array:
-    """Makes an array of integers of that shape, each one of n actions."""
+    """Makes an array of integers of that shape, each one of n actions.
+
+    Where they are not known, under `jit`, those out of range are clipped.
+    """
     array = as_array(where, name, value)
     if not jnp.issubdtype(array.dtype, jnp.integer):
         raise ArgumentError(
@@ -83,7 +86,9 @@ def check_actions(
         )
     check_shape(where, name, array, shape, like=like)
     check_range(where, name, array, 0, n - 1, mask=mask)
-    return array
+    if array.dtype.itemsize < 4:
+        array = array.astype(jnp.int32)
+    return jnp.clip(array, 0, n - 1)
 
 
 def check_mask(

@@ -10,7 +10,14 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from rlax_agents._checks import ArgumentError, check_float, check_range, check_shape
+from rlax_agents._checks import (
+    ArgumentError,
+    check_float,
+    check_range,
+    check_rank,
+    check_shape,
+    read_values,
+)
 from rlax_agents._mean import Metrics, check_weights, mean_of_steps
 from rlax_agents._recurrence import fill_masked
 from rlax_agents._regression import Transitions, check_huber, check_transitions, take
@@ -203,6 +210,9 @@ def project_categorical(z_p: Any, p: Any, z_q: Any) -> jax.Array:
     z_p, p = check_float(where, "z_p", z_p), check_float(where, "p", p)
     z_q = check_float(where, "z_q", z_q)
     check_shape(where, "p", p, z_p.shape, like="z_p")
+    check_rank(where, "z_q", z_q, 1, axes="[atoms]")
+    if (known := read_values(z_q)) is not None:
+        check_atoms(where, "z_q", known)
     return (p[..., None] * shares(z_p, z_q)).sum(-2)
 
 

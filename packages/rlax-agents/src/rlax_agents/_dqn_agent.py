@@ -21,6 +21,7 @@ from rlax_agents._q_learning import double_q_loss, q_loss
 from rlax_agents._replay import ReplayState
 from rlax_agents._sequences import SequenceReplay
 from rlax_agents._spaces import ActionSpec, Discrete
+from rlax_agents._transforms import check_atoms
 from rlax_agents._windows import (
     Transition,
     example_of_experience,
@@ -134,6 +135,10 @@ class DQN:
         check_count("DQN", "target_period", self.target_period)
         check_count("DQN", "capacity", self.capacity, low=least)
         check_range("DQN", "discount", self.discount, 0.0, 1.0)
+        if not callable(self.epsilon):
+            check_range("DQN", "epsilon", self.epsilon, 0.0, 1.0)
+        if self.atoms is not None:
+            check_atoms("DQN", "atoms", self.atoms.values())
 
     def init(self, key: jax.Array, num_envs: int) -> DQNState:
         """Makes the state, with an empty replay."""

@@ -11,7 +11,7 @@ import numpy as np
 from jax.sharding import Mesh
 
 from rlax_agents._progress import Now, Progress
-from rlax_agents._run_folder import Run
+from rlax_agents._run_folder import Run, RunError
 from rlax_agents._train import TrainState, train
 
 _SECONDS_BETWEEN_STATES = 0.25
@@ -121,14 +121,18 @@ class _Watch:
         row: dict[str, Any] = {name: values[0] for name, values in metrics.items()}
         step, ended = int(row.pop("steps")), row.pop("episodes") > 0
         returns = np.where(ended, row.pop("episode_return"), np.float32(np.nan))
-        self._rows.append(
-            {
-                "step": np.int64(step),
-                "episode_return": returns,
-                **row,
-                "steps_per_second": np.float64(speed),
-            }
-        )
+        made: dict[str, Any] = {
+            "step": np.int64(step),
+            "episode_return": returns,
+            **row,
+            "steps_per_second": np.float64(speed),
+        }
+        if self._before and self._before.keys() != made.keys():
+            raise RunError(
+                f"the metrics of the run are {sorted(self._before)}, this agent has "
+                f"{sorted(made)}; they are of another agent, or of another release"
+            )
+        self._rows.append(made)
         update = self._done + len(self._rows)
         mean = self.steps / self.seconds if self.seconds else np.nan
         left = (self._run.updates - update) * steps / mean

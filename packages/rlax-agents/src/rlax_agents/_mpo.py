@@ -20,6 +20,7 @@ from rlax_agents._checks import (
     as_array,
     check_float,
     check_mask,
+    check_range,
     check_shape,
 )
 from rlax_agents._distributions import Categorical, Policy
@@ -86,6 +87,7 @@ def mpo_loss(
       5, for the mean and the scale.
     """
     where = "mpo_loss"
+    check_range(where, "epsilon", epsilon, 0.0)
     q_tm1, everything = widen(check_float(where, "q_tm1", q_tm1)), a_tm1 is None
     if everything:
         q_tm1 = jnp.moveaxis(q_tm1, -1, 0)
@@ -204,6 +206,7 @@ def vmpo_loss(
       Song et al., 2020, [V-MPO](https://arxiv.org/abs/1909.12238), equations 3 to 5.
     """
     where = "vmpo_loss"
+    check_range(where, "epsilon", epsilon, 0.0)
     if not 0 < top_fraction <= 1:
         raise ArgumentError(
             f"{where}: top_fraction is {top_fraction}, wanted above 0 and at most 1; "

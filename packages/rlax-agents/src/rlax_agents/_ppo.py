@@ -85,6 +85,7 @@ def ppo_loss(  # noqa: PLR0917 (policy, actions, then what was seen)
     """
     where = "ppo_loss"
     check_range(where, "clip_epsilon", clip_epsilon, 0.0)
+    check_range(where, "clip_value", clip_value, 0.0)
     acted = check_acted(where, adv_tm1=adv_tm1, mask_t=mask_t)
     adv_tm1 = lax.stop_gradient(acted.fill("adv_tm1", adv_tm1))
     target_tm1 = lax.stop_gradient(acted.fill("target_tm1", target_tm1))

@@ -99,6 +99,8 @@ class PPO:
             check_count("PPO", name, getattr(self, name))
         for name in ("discount", "lambda_"):
             check_range("PPO", name, getattr(self, name), 0.0, 1.0)
+        for name in ("clip_epsilon", "clip_value"):
+            check_range("PPO", name, getattr(self, name), 0.0)
         steps, parts = self.unroll_length, self.minibatches
         if steps % parts:
             raise ArgumentError(

@@ -58,8 +58,8 @@ class PrioritisedReplay:
 
     Attributes:
       capacity: how many items it holds; the oldest are overwritten.
-      alpha: 0 or more, 0 is uniform.
-      epsilon: above 0, added to every priority, so that none is never drawn.
+      alpha: in [0, 2], 0 is uniform.
+      epsilon: 1e-15 or more, added to every priority, so that none is never drawn.
 
     Raises:
       ArgumentError: if an option is out of range.
@@ -85,8 +85,9 @@ class PrioritisedReplay:
 
     def __post_init__(self) -> None:
         check_count("PrioritisedReplay", "capacity", self.capacity)
-        check_range("PrioritisedReplay", "alpha", self.alpha, 0.0)
-        check_range("PrioritisedReplay", "epsilon", self.epsilon, 1e-30)
+        check_range("PrioritisedReplay", "alpha", self.alpha, 0.0, 2.0)
+        # So that epsilon^alpha and the sum of the greatest are float32 numbers.
+        check_range("PrioritisedReplay", "epsilon", self.epsilon, 1e-15)
 
     def init(
         self, example: Any, *, sharding: NamedSharding | None = None
@@ -194,6 +195,8 @@ class PrioritisedReplay:
                 f"{where}: priorities has shape {priorities.shape}, wanted (batch,)"
             )
         shape = priorities.shape
+        if not shape[0]:
+            return state
         check_shape(where, "indices", indices, shape, like="priorities")
         indices = check_actions(
             where, "indices", indices, shape, n=self.capacity, like="priorities"

@@ -146,6 +146,10 @@ def init_ring(
         counter = NamedSharding(sharding.mesh, PartitionSpec())
 
     def zeros(path: Any, leaf: Any) -> jax.Array:
+        if jnp.issubdtype(getattr(leaf, "dtype", None), jax.dtypes.prng_key):
+            raise ArgumentError(
+                f"{where}: {_name(path)} is a PRNG key; type jax.random.key_data(key)"
+            )
         try:
             shape = (*axes, *np.shape(leaf))
             return jnp.zeros(shape, _dtype(leaf), device=sharding)

@@ -144,6 +144,8 @@ def read_run_metrics(folder: Path, state: TrainState) -> dict[str, np.ndarray]:
     if not path.exists():
         raise RunError(f"{path}: missing; without it a run cannot go on")
     metrics, updates = read_metrics(path), int(state.updates)
+    if "step" not in metrics:
+        raise RunError(f"{path}: has no column 'step'; it is not of a run")
     if len(metrics["step"]) < updates:
         raise RunError(
             f"{path}: ends at update {len(metrics['step'])}, wanted {updates} like "
