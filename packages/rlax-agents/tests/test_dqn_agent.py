@@ -88,8 +88,8 @@ def test_a_categorical_agent_takes_means():
             ENV,
             {"atoms": ra.Atoms(1.0, -1.0, 2)},
             (
-                "DQN: atoms of shape (2,) is [1.0, -1.0], wanted a vector of two or more "
-                "that increases; type np.unique(atoms)"
+                "DQN: atoms of shape (2,) is [1.0, -1.0], wanted a vector of two or "
+                "more that increases; type np.unique(atoms)"
             ),
         ),
         (ENV, {"discount": 2.0}, "DQN: discount is 2, wanted [0, 1]; correct it"),

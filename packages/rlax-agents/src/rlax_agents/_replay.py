@@ -146,7 +146,8 @@ def init_ring(
         counter = NamedSharding(sharding.mesh, PartitionSpec())
 
     def zeros(path: Any, leaf: Any) -> jax.Array:
-        if jnp.issubdtype(getattr(leaf, "dtype", None), jax.dtypes.prng_key):
+        dtype: Any = getattr(leaf, "dtype", np.float32)
+        if jnp.issubdtype(dtype, jax.dtypes.prng_key):
             raise ArgumentError(
                 f"{where}: {_name(path)} is a PRNG key; type jax.random.key_data(key)"
             )
