@@ -71,3 +71,21 @@ def test_mistakes_are_named(options, says):
     with pytest.raises(ArgumentError) as error:
         ra.MPO(ENV, **options)
     assert str(error.value) == says
+
+
+def test_actions_keep_their_width_under_x64():
+    env = ra.Pendulum()
+    with jax.enable_x64(new_val=True):
+        agent = ra.MPO(env)
+        state = jax.eval_shape(lambda key: agent.init(key, 2), KEY)
+        seen = jax.ShapeDtypeStruct((2, 3), jnp.float32)
+        for act in (
+            lambda state, seen: agent.act(state, KEY, seen)[0],
+            agent.exploit,
+        ):
+            action = jax.eval_shape(act, state, seen)
+            assert (action.shape, action.dtype) == ((2, 1), jnp.float32)
+        jax.eval_shape(
+            lambda key: ra.train_step(agent, env, ra.init_train(agent, env, key, 2)),
+            KEY,
+        )

@@ -203,3 +203,11 @@ def cut(rollout):
 def test_bad_arguments_raise(rollout, call, text):
     with pytest.raises(ArgumentError, match=text):
         call(rollout)
+
+
+def test_leaves_whose_names_would_be_one_are_told(rollout):
+    seen = {"a": {"b": rollout.observation_tm1}, "a.b": rollout.observation_tm1}
+    with pytest.raises(
+        ArgumentError, match=r"leaves of observation .* observation.a.b"
+    ):
+        to_columns([rollout._replace(observation_tm1=seen, observation_t=seen)])

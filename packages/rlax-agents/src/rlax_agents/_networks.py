@@ -4,6 +4,7 @@ Any `hk.Transformed` without state and without `rng` in apply, whose function ma
 batch of observations [batch, ...] to the same kind of outputs, can take their place.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -148,7 +149,7 @@ def stochastic_policy(
         mean = middle[None] + half[None] * hk.Linear(low.size, w_init=small)(x)
         spread = jax.nn.softplus(hk.Linear(low.size, w_init=small)(x))
         # Half of the half-width at first: softplus of 0 is log 2.
-        scale = half[None] * (spread * (0.5 / np.log(2)) + 1e-3)
+        scale = half[None] * (spread * (0.5 / math.log(2)) + 1e-3)
         return DiagonalGaussian(mean, scale)
 
     return hk.without_apply_rng(hk.transform(forward))
@@ -188,9 +189,9 @@ def over_steps(apply: Callable[..., Any], params: Any, observation: Any) -> Any:
 
 def unflatten_actions(action: jax.Array, action_spec: ActionSpec) -> jax.Array:
     """Actions of the spec's shape from those that a Gaussian policy has flat."""
-    if not isinstance(action_spec, Continuous):
-        return action
-    return action.reshape(*action.shape[:-1], *action_spec.shape)
+    if isinstance(action_spec, Continuous):
+        action = action.reshape(*action.shape[:-1], *action_spec.shape)
+    return action.astype(action_spec.dtype)
 
 
 def flatten_actions(action: jax.Array, action_spec: ActionSpec) -> jax.Array:

@@ -184,10 +184,17 @@ def _flatten(array: np.ndarray) -> np.ndarray:
 def _name_leaves(name: str, tree: Any) -> dict[str, np.ndarray]:
     paths = jax.tree.leaves_with_path(tree)
     names = [jax.tree_util.keystr(p, simple=True, separator=".") for p, _ in paths]
-    return {
+    found = {
         f"{name}.{path}" if path else name: leaf
         for path, (_, leaf) in zip(names, paths, strict=True)
     }
+    if len(found) != len(paths):
+        twice = sorted({path for path in names if names.count(path) > 1})
+        raise ArgumentError(
+            f"to_columns: two leaves of {name} would be the column {name}.{twice[0]}; "
+            f"rename one of them, without a dot"
+        )
+    return found
 
 
 def _check_axes(part: Rollout) -> None:
