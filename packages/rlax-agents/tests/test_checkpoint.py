@@ -1,3 +1,4 @@
+import json
 import zipfile
 from typing import NamedTuple
 
@@ -9,6 +10,7 @@ from agents import AGENTS, ENV
 
 import rlax_agents as ra
 from rlax_agents import ArgumentError, CheckpointError, load_state, save_state
+from rlax_agents._checkpoint import _DTYPES
 
 
 class Pair(NamedTuple):
@@ -191,3 +193,22 @@ def test_what_is_no_array_is_refused(file):
         "numpy.asarray of it if it is a number"
     )
     assert not file.exists()
+
+
+@pytest.mark.parametrize(
+    ("dtypes", "stored"),
+    [
+        ({"['w']": "float32"}, np.int32([1, 2])),
+        ({"['w']": "float32"}, np.float64([1, 2])),
+        ({"['w']": "float32"}, np.array([1, 2], ">f4")),
+        ({"['w']": 3}, np.float32([1, 2])),
+        ({"['w']": "key:bogus"}, np.float32([1, 2])),
+        (3, np.float32([1, 2])),
+        ([], np.float32([1, 2])),
+    ],
+)
+def test_a_file_that_says_one_thing_and_holds_another(file, dtypes, stored):
+    said = np.array(json.dumps(dtypes))
+    np.savez(file, **{"['w']": stored, _DTYPES: said})
+    with pytest.raises(CheckpointError, match="damaged"):
+        load_state(file, {"w": jnp.zeros(2)})

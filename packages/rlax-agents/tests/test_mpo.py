@@ -282,3 +282,10 @@ def test_mistakes_are_named():
     for call, message in cases:
         with pytest.raises(ra.ArgumentError, match=message):
             call()
+
+
+def test_no_steps_have_no_loss():
+    pi = ra.Categorical(jnp.zeros((0, 3)))
+    duals, none = ra.init_duals(ra.Categorical), jnp.zeros(0)
+    loss, _ = ra.vmpo_loss(duals, pi, pi, none.astype(jnp.int32), none)
+    assert jnp.isfinite(loss)

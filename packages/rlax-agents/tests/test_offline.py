@@ -211,3 +211,13 @@ def test_leaves_whose_names_would_be_one_are_told(rollout):
         ArgumentError, match=r"leaves of observation .* observation.a.b"
     ):
         to_columns([rollout._replace(observation_tm1=seen, observation_t=seen)])
+
+
+def test_an_episode_without_steps_leaves_no_trace(rollout):
+    episodes = to_episodes(to_columns([rollout]))
+    none = {name: column[:0] for name, column in episodes[0].items()}
+    found = from_episodes([none, *episodes])
+    want = from_episodes(episodes)
+    for name, column in want.items():
+        np.testing.assert_array_equal(found[name], column)
+        assert found[name].dtype == column.dtype

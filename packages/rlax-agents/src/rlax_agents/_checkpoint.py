@@ -105,7 +105,9 @@ def load_state(path: str | os.PathLike[str], like: Any) -> Any:
             _from_numpy(f"{path}: the leaf {name}", arrays[name], dtypes[name], leaf)
             for name, leaf in wanted.items()
         ]
-    except TypeError as error:
+    except CheckpointError:
+        raise
+    except (TypeError, ValueError) as error:
         raise CheckpointError(f"{path}: damaged ({error})") from error
     return jax.tree.unflatten(jax.tree.structure(like), found)
 
@@ -134,8 +136,18 @@ def _to_numpy(leaf: Any) -> np.ndarray:
     return np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}")
 
 
+def _stored(leaf: Any) -> np.dtype:
+    """What a leaf is in the file; integers where NumPy has no such type."""
+    if _is_key(leaf):
+        return np.dtype(np.uint32)
+    dtype = np.dtype(leaf.dtype)
+    return np.dtype(f"u{dtype.itemsize}") if dtype.isbuiltin == 2 else dtype
+
+
 def _from_numpy(what: str, data: np.ndarray, dtype: str, leaf: Any) -> Any:
     array: Any = data
+    if not isinstance(dtype, str):
+        raise CheckpointError(f"{what} is of dtype {dtype!r:.60}; the file is damaged")
     if dtype.startswith(_KEY):
         array = jax.random.wrap_key_data(
             jnp.asarray(data), impl=dtype.removeprefix(_KEY)
@@ -145,6 +157,11 @@ def _from_numpy(what: str, data: np.ndarray, dtype: str, leaf: Any) -> Any:
         raise CheckpointError(f"{what} has dtype {dtype}, wanted {leaf.dtype}")
     if array.shape != leaf.shape:
         raise CheckpointError(f"{what} has shape {array.shape}, wanted {leaf.shape}")
+    if data.dtype != _stored(leaf):
+        raise CheckpointError(
+            f"{what} is stored as {data.dtype}, wanted {_stored(leaf)}; "
+            f"the file is damaged"
+        )
     array = array if _is_key(leaf) else array.view(leaf.dtype)
     if isinstance(leaf, (np.ndarray, np.generic)):
         return array
@@ -185,10 +202,13 @@ def _read(path: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
                     file.read()  # to the end, where the checksum is compared
                 arrays[entry.removesuffix(".npy")] = array
         dtypes = json.loads(str(arrays.pop(_DTYPES)))
+        sound = isinstance(dtypes, dict)
     except _DAMAGE as error:
         raise CheckpointError(
             f"{path}: no state that save_state wrote, or a damaged one ({error})"
         ) from error
+    if not sound:
+        raise CheckpointError(f"{path}: damaged, its types are {dtypes!r:.60}")
     if missing := set(dtypes) ^ set(arrays):
         raise CheckpointError(f"{path}: damaged, of {min(missing)} there is but half")
     return dtypes, arrays

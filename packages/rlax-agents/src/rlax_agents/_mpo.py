@@ -243,6 +243,8 @@ def vmpo_loss(
 def _best(adv: jax.Array, fraction: float, mask_t: jax.Array | None) -> jax.Array:
     """Which of the steps that count have the most advantage; ties count too."""
     counts = jnp.ones(adv.shape, bool) if mask_t is None else mask_t
+    if not adv.size:
+        return counts
     ranked = jnp.where(counts, adv, -jnp.inf)
     mesh = jax.typeof(adv).sharding.mesh
     if mesh.axis_names and mesh.are_all_axes_explicit:

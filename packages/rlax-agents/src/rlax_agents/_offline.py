@@ -169,6 +169,7 @@ def from_episodes(episodes: Iterable[Mapping[str, Any]]) -> dict[str, np.ndarray
                 f"{sorted(given[0])} like episode 0"
             )
         _check_columns(f"{where}: episode {number}", episode)
+    given = [episode for episode in given if len(episode["step"])] or given[:1]
     columns = {name: np.concatenate([e[name] for e in given]) for name in given[0]}
     lengths = [len(episode["step"]) for episode in given]
     columns["episode"] = np.repeat(np.arange(len(given), dtype=np.int32), lengths)
