@@ -27,6 +27,14 @@ def start():
     return jax.jit(lambda key: ra.init_train(found.agent, found.env, key, 8))(KEY)
 
 
+@pytest.fixture
+def interrupts():
+    """Ctrl-C interrupts, also where a shell has started the tests in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def go(run, state, metrics=None, *, after=None, number=None, save=None):
     view = Stops(after, lambda: signal.raise_signal(number))
     done = learn(run, state, metrics or {}, mesh=None, view=view, save=save)
@@ -42,7 +50,9 @@ def numbers(state):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_run_that_was_stopped_goes_on_with_the_very_numbers(number, start):
+def test_a_run_that_was_stopped_goes_on_with_the_very_numbers(
+    number, start, interrupts
+):
     run = RUN._replace(updates=8)
     whole, _ = go(run, start)
     part, _ = go(run, start, after=3, number=number)
