@@ -1,3 +1,5 @@
+import signal
+
 import jax
 import pytest
 
@@ -6,3 +8,11 @@ import pytest
 def _strict():
     with jax.numpy_dtype_promotion("strict"), jax.numpy_rank_promotion("raise"):
         yield
+
+
+@pytest.fixture
+def interrupts():
+    """Ctrl-C interrupts, also where a shell has started the tests in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

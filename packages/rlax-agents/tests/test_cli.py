@@ -93,7 +93,7 @@ def test_evaluation_says_what_training_said(call, trained):
 
 
 def test_a_stopped_run_says_how_to_go_on_and_does_it_exactly(
-    call, finished, tmp_path, monkeypatch
+    call, finished, tmp_path, monkeypatch, interrupts
 ):
     out = tmp_path / "my run"
     stops = Stops(3, lambda: signal.raise_signal(signal.SIGINT))

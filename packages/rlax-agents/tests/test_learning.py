@@ -27,14 +27,6 @@ def start():
     return jax.jit(lambda key: ra.init_train(found.agent, found.env, key, 8))(KEY)
 
 
-@pytest.fixture
-def interrupts():
-    """Ctrl-C interrupts, also where a shell has started the tests in the background."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 def go(run, state, metrics=None, *, after=None, number=None, save=None):
     view = Stops(after, lambda: signal.raise_signal(number))
     done = learn(run, state, metrics or {}, mesh=None, view=view, save=save)
