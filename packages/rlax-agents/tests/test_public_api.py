@@ -6,7 +6,11 @@ import pytest
 import rlax_agents
 
 
-@pytest.mark.parametrize("name", rlax_agents.__all__)
+# What is no class or function, such as RECIPES, has its sentence in the source.
+CALLED = [n for n in rlax_agents.__all__ if callable(getattr(rlax_agents, n))]
+
+
+@pytest.mark.parametrize("name", CALLED)
 def test_every_public_name_says_what_it_does(name):
     assert getattr(rlax_agents, name).__doc__
 
