@@ -5,7 +5,6 @@ import pytest
 
 import rlax_agents
 
-
 # What is no class or function, such as RECIPES, has its sentence in the source.
 CALLED = [n for n in rlax_agents.__all__ if callable(getattr(rlax_agents, n))]
 
