@@ -29,7 +29,6 @@ from rlax_agents._run_folder import (
     read_state,
     write_run,
 )
-from rlax_agents._train import place
 
 _EXIT_STOPPED = 130
 _USER_ERRORS = (
@@ -107,7 +106,6 @@ def _train(options: argparse.Namespace) -> int:
                 f"{folder}: has made {int(state.updates)} of {run.updates} updates; "
                 f"type --updates {2 * run.updates} to go on"
             )
-        state = place(state, run.recipe().agent, mesh)
     else:
         make_folder(folder)
     _introduce(run, state is not None)

@@ -305,7 +305,7 @@ def _check_start(key: Any, seeds: Any, state: Any, num_envs: Any) -> int:
             f"type state=trained.state"
         )
     has = state.episodes.count.shape[-1]
-    if num_envs not in {None, has}:
+    if num_envs is not None and num_envs != has:
         raise ArgumentError(
             f"train: num_envs is {num_envs}, wanted {has}, which the state has; "
             f"leave it out"
