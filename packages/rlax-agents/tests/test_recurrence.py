@@ -2,7 +2,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rlax_agents._recurrence import find_steps, next_step, solve_backwards
+from rlax_agents._recurrence import _SMALL, find_steps, next_step, solve_backwards
 
 
 @pytest.mark.parametrize("method", ["scan", "associative_scan"])
@@ -27,6 +27,23 @@ def test_the_recurrence_is_solved(steps, time_axis, method):
     np.testing.assert_allclose(
         np.moveaxis(found, time_axis, 0), want[:-1], rtol=1e-5, atol=1e-6
     )
+
+
+def test_large_arrays_with_time_behind_are_those_with_time_first():
+    rng = np.random.default_rng(1)
+    a, b = (jnp.asarray(x, jnp.float32) for x in rng.uniform(size=(2, 300, 400)))
+    assert a.size > _SMALL
+    found, want = (
+        solve_backwards(
+            lambda a, b: (a, b),
+            [jnp.moveaxis(x, 0, axis) for x in (a, b)],
+            a[0],
+            time_axis=axis,
+            method="scan",
+        )
+        for axis in (1, 0)
+    )
+    np.testing.assert_allclose(found.T, want, rtol=1e-6)
 
 
 def test_what_follows_the_last_step():

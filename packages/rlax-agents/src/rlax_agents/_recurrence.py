@@ -14,6 +14,7 @@ from jax import lax
 from rlax_agents._checks import ArgumentError, check_mask
 
 Method = Literal["scan", "associative_scan"]
+_SMALL = 1 << 16  # numbers of an array, which then stays in a core's cache
 Coefficients = Callable[..., tuple[jax.Array, jax.Array]]
 
 
@@ -61,9 +62,16 @@ def solve_backwards(
         raise ArgumentError(
             f"method is {method!r}, wanted 'scan' or 'associative_scan'"
         )
-    if time_axis != 0:  # two arrays are cheaper to turn around than all of them
+    size = max(x.size for x in arrays if x is not None)
+    if time_axis != 0 and size > _SMALL:
+        # Two arrays are cheaper to turn around than all of them.
         a, b = (jnp.moveaxis(x, time_axis, 0) for x in coefficients(*arrays))
         arrays, coefficients = (a, b), lambda *both: both
+    elif time_axis != 0:  # and small ones cheaper than to store two more
+        arrays = [
+            x if x is None or not x.ndim else jnp.moveaxis(x, time_axis, 0)
+            for x in arrays
+        ]
     constant = [x if x is None or not x.ndim else None for x in arrays]
     moving = [x if x is not None and x.ndim else None for x in arrays]
 
