@@ -14,6 +14,7 @@ from haiku_nets import (
     BatchStatisticsNorm,
     Conv2D,
     Conv2DTranspose,
+    LeNet,
     ReferenceDiscriminator,
     ReferenceGenerator,
 )
@@ -30,6 +31,7 @@ _MODULES = {
     "BatchStatisticsNorm": (lambda: _relu_of(BatchStatisticsNorm()), (5, 3)),
     "Conv2D": (lambda: Conv2D(4, 5, stride=2), (7, 6, 3)),
     "Conv2DTranspose": (lambda: Conv2DTranspose(4, 5, stride=2), (4, 3, 2)),
+    "LeNet": (lambda: lambda x: LeNet(channels=(3, 4))(x).logits, (12, 12, 1)),
     "ReferenceDiscriminator": (ReferenceDiscriminator, (28, 28, 1)),
     "ReferenceGenerator": (ReferenceGenerator, (20,)),
 }
