@@ -1,0 +1,66 @@
+"""AdamW with a warm-up and a cosine: the usual chain for training from scratch."""
+
+import optax
+
+from optax_chains._decay_mask import decay_mask
+from optax_chains._scale_by_rate import scale_by_rate
+
+
+def adamw_cosine(
+    peak: float = 1e-3,
+    *,
+    steps: int,
+    warmup_steps: int = 0,
+    end: float = 0.0,
+    b1: float = 0.9,
+    b2: float = 0.999,
+    eps: float = 1e-8,
+    weight_decay: float = 1e-2,
+    mask: optax.MaskOrFn = decay_mask,
+) -> optax.GradientTransformation:
+    """AdamW; the rate climbs to `peak` in a line and falls to `end` along a cosine.
+
+    Args:
+      peak: the highest learning rate.
+      steps: updates in all, the warm-up among them; later ones use `end`.
+      warmup_steps: updates from 0 up to `peak`; with a warm-up the first update is
+        therefore zero.
+      end: the learning rate of the last update.
+      b1: decay of the mean of the gradients.
+      b2: decay of the mean of their squares.
+      eps: added to the root of the second.
+      weight_decay: fraction of a weight, times the learning rate, taken off a step.
+      mask: which parameters decay, as in `optax.adamw`; `decay_mask` spares biases
+        and norms.
+
+    Returns:
+      A chain. Its update needs `params`.
+
+    Raises:
+      ValueError: if `warmup_steps` is not below `steps`.
+
+    Example:
+      >>> import jax.numpy as jnp
+      >>> chain = adamw_cosine(1e-3, steps=100, warmup_steps=10)
+      >>> params = {"w": jnp.ones((2, 2))}
+      >>> updates, state = chain.update(params, chain.init(params), params)
+
+    References:
+      Loshchilov, Hutter, 2019, [Decoupled Weight Decay
+      Regularization](https://arxiv.org/abs/1711.05101), algorithm 2; the same, 2017,
+      [SGDR](https://arxiv.org/abs/1608.03983), equation 5, for the cosine.
+    """
+    if not 0 <= warmup_steps < steps:
+        raise ValueError(
+            f"adamw_cosine: warmup_steps is {warmup_steps} and steps is {steps}; "
+            "steps counts the warm-up too, so type a number of steps above it"
+        )
+    start = 0.0 if warmup_steps else peak
+    schedule = optax.warmup_cosine_decay_schedule(
+        start, peak, warmup_steps, steps, end_value=end
+    )
+    return optax.chain(
+        optax.scale_by_adam(b1=b1, b2=b2, eps=eps),
+        optax.add_decayed_weights(weight_decay, mask),
+        scale_by_rate(schedule),
+    )
