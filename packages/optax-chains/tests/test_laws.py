@@ -53,6 +53,8 @@ TABLE = {
     "rmsprop": of_chain(oc.rmsprop(centered=True, momentum=0.9)),
     "sgd_momentum": of_chain(oc.sgd_momentum(weight_decay=0.1)),
     "lamb_large_batch": of_chain(oc.lamb_large_batch(batch_size=8, steps=9)),
+    "by_path": of_chain(oc.by_path({"*/w": oc.gan_adam()}, rest=optax.sgd(0.1))),
+    "freeze": of_chain(oc.freeze()),
     "two_player": of_game(oc.two_player),
 }
 law = pytest.mark.parametrize(("init", "step", "make"), TABLE.values(), ids=TABLE)

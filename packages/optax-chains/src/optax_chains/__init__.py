@@ -1,6 +1,7 @@
 """Optax chains by name, and updates for two players."""
 
 from optax_chains._adamw_cosine import adamw_cosine
+from optax_chains._by_path import by_path, freeze
 from optax_chains._decay_mask import decay_mask
 from optax_chains._gan_adam import gan_adam
 from optax_chains._lamb_large_batch import lamb_large_batch
@@ -15,7 +16,9 @@ __all__ = [
     "RateState",
     "TwoPlayer",
     "adamw_cosine",
+    "by_path",
     "decay_mask",
+    "freeze",
     "gan_adam",
     "lamb_large_batch",
     "own_gradients",

@@ -6,6 +6,8 @@ import jax
 import jax.numpy as jnp
 import optax
 
+from optax_chains._count import next_count
+
 
 class RateState(NamedTuple):
     """State of `scale_by_rate`.
@@ -52,10 +54,10 @@ def scale_by_rate(
         count = jnp.zeros((), jnp.int32)
         return RateState(count, rate_at(count))
 
-    def update(updates: Any, state: RateState, params: Any = None) -> Any:
+    def update(updates: Any, state: Any, params: Any = None) -> Any:
         del params
         rate = rate_at(state.count)
         updates = jax.tree.map(lambda u: (-rate).astype(u.dtype) * u, updates)
-        return updates, RateState(optax.safe_increment(state.count), rate)
+        return updates, RateState(next_count(state.count), rate)
 
     return optax.GradientTransformation(init, update)
