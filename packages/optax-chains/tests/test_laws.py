@@ -55,6 +55,26 @@ TABLE = {
     "lamb_large_batch": of_chain(oc.lamb_large_batch(batch_size=8, steps=9)),
     "by_path": of_chain(oc.by_path({"*/w": oc.gan_adam()}, rest=optax.sgd(0.1))),
     "freeze": of_chain(oc.freeze()),
+    "clip_by_global": of_chain(oc.clip_by_global(0.1)),
+    "clip_by_layer": of_chain(oc.clip_by_layer(0.1)),
+    "clip_adaptive": of_chain(oc.clip_adaptive(0.1)),
+    "skip_nonfinite": of_chain(oc.skip_nonfinite(oc.gan_adam())),
+    "accumulate": of_chain(oc.accumulate(oc.gan_adam(), every=2)),
+    "with_ema": of_chain(oc.with_ema(oc.gan_adam(), 0.9, debias=True)),
+    "report": of_chain(oc.report(oc.gan_adam())),
+    "nested": of_chain(
+        oc.skip_nonfinite(
+            oc.with_ema(
+                oc.accumulate(
+                    oc.by_path(
+                        {"*/b": oc.freeze(), "*/w": oc.report(oc.sgd_momentum())}
+                    ),
+                    every=2,
+                ),
+                0.9,
+            )
+        )
+    ),
     "two_player": of_game(oc.two_player),
 }
 law = pytest.mark.parametrize(("init", "step", "make"), TABLE.values(), ids=TABLE)

@@ -1,29 +1,47 @@
 """Optax chains by name, and updates for two players."""
 
+from optax_chains._accumulate import AccumulateState, accumulate
 from optax_chains._adamw_cosine import adamw_cosine
 from optax_chains._by_path import by_path, freeze
+from optax_chains._clip import clip_adaptive, clip_by_global, clip_by_layer
 from optax_chains._decay_mask import decay_mask
+from optax_chains._ema import WithEmaState, ema_params, with_ema
 from optax_chains._gan_adam import gan_adam
 from optax_chains._lamb_large_batch import lamb_large_batch
 from optax_chains._players import Players, TwoPlayer, own_gradients
+from optax_chains._report import ReportState, read_report, report
 from optax_chains._rmsprop import rmsprop
 from optax_chains._scale_by_rate import RateState, scale_by_rate
 from optax_chains._sgd_momentum import sgd_momentum
+from optax_chains._skip_nonfinite import SkipState, skip_nonfinite
 from optax_chains._two_player import two_player
 
 __all__ = [
+    "AccumulateState",
     "Players",
     "RateState",
+    "ReportState",
+    "SkipState",
     "TwoPlayer",
+    "WithEmaState",
+    "accumulate",
     "adamw_cosine",
     "by_path",
+    "clip_adaptive",
+    "clip_by_global",
+    "clip_by_layer",
     "decay_mask",
+    "ema_params",
     "freeze",
     "gan_adam",
     "lamb_large_batch",
     "own_gradients",
+    "read_report",
+    "report",
     "rmsprop",
     "scale_by_rate",
     "sgd_momentum",
+    "skip_nonfinite",
     "two_player",
+    "with_ema",
 ]

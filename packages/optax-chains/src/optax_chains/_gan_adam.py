@@ -2,6 +2,8 @@
 
 import optax
 
+from optax_chains._scale_by_rate import scale_by_rate
+
 
 def gan_adam(
     learning_rate: optax.ScalarOrSchedule = 1e-4, *, b1: float = 0.5, b2: float = 0.9
@@ -33,4 +35,4 @@ def gan_adam(
       Convolutional Generative Adversarial Networks](https://arxiv.org/abs/1511.06434),
       section 4, for b1 = 0.5.
     """
-    return optax.adam(learning_rate, b1=b1, b2=b2)
+    return optax.chain(optax.scale_by_adam(b1=b1, b2=b2), scale_by_rate(learning_rate))

@@ -1,0 +1,93 @@
+"""A batch that does not fit, as several that do: gradients summed in float32."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from optax_chains._count import next_count
+from optax_chains._stand_still import stand_still
+
+
+class AccumulateState(NamedTuple):
+    """State of `accumulate`.
+
+    Attributes:
+      inner_state: the wrapped chain's.
+      total: float32, like the parameters: the sum of the gradients since the last step.
+      mini_step: int32[], how many are in it.
+    """
+
+    inner_state: Any
+    total: Any
+    mini_step: jax.Array
+
+
+def accumulate(
+    chain: optax.GradientTransformation, *, every: int
+) -> optax.GradientTransformationExtraArgs:
+    """Moves once every `every` updates, by the mean of their gradients.
+
+    The sum is float32, so that bfloat16 gradients lose nothing while they add up; the
+    chain gets the mean in the gradients' own type, as it would from one big batch. It
+    costs one float32 tree; the chain's update runs on the steps that need it only.
+    Other steps leave every bit of the parameters as it is.
+
+    This is for gradients that arrive one by one. Where one call can see the whole
+    batch, `optax.microbatching.microbatch` needs no state.
+
+    Args:
+      chain: the chain that takes the big steps; its schedules count those.
+      every: how many updates make a step; the batches must be of one size.
+
+    Returns:
+      A transformation with an `AccumulateState`.
+
+    Raises:
+      ValueError: if `every` is below 1.
+
+    Example:
+      >>> import jax.numpy as jnp, optax
+      >>> chain = accumulate(optax.sgd(1.0), every=2)
+      >>> state = chain.init(jnp.float32(0))
+      >>> first, state = chain.update(jnp.float32(1), state)
+      >>> second, state = chain.update(jnp.float32(3), state)
+      >>> float(first), float(second)
+      (-0.0, -2.0)
+
+    References:
+      Ott et al., 2018, [Scaling Neural Machine
+      Translation](https://arxiv.org/abs/1806.00187), section 3.3, "cumul".
+    """
+    if every < 1:
+        raise ValueError(f"accumulate: every is {every}; type 1 or more")
+    inner = optax.with_extra_args_support(chain)
+
+    def init(params: Any) -> AccumulateState:
+        total = jax.tree.map(lambda p: jnp.zeros_like(p, jnp.float32), params)
+        return AccumulateState(inner.init(params), total, jnp.zeros((), jnp.int32))
+
+    def update(updates: Any, state: Any, params: Any = None, **extra: Any) -> Any:
+        total = jax.tree.map(
+            lambda t, u: t + u.astype(jnp.float32), state.total, updates
+        )
+
+        def move() -> tuple[Any, Any]:
+            mean = jax.tree.map(
+                lambda t, u: (t / every).astype(u.dtype), total, updates
+            )
+            return inner.update(mean, state.inner_state, params, **extra)
+
+        def wait() -> tuple[Any, Any]:
+            return stand_still(updates), state.inner_state
+
+        due = state.mini_step + 1 == every
+        new, inner_state = jax.lax.cond(due, move, wait)
+        return new, AccumulateState(
+            inner_state,
+            jax.tree.map(lambda t: jnp.where(due, 0, t), total),
+            jnp.where(due, 0, next_count(state.mini_step)),
+        )
+
+    return optax.GradientTransformationExtraArgs(init, update)

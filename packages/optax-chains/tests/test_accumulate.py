@@ -1,0 +1,77 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from optax_chains import accumulate, gan_adam
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_small_batches_are_the_big_batch(dtype):
+    """The mean of all, rounded once; float32 sums of what bfloat16 would swallow."""
+    rng = np.random.default_rng(0)
+    params = jnp.asarray(rng.normal(size=4), dtype)
+    grads = jnp.asarray(1 + 0.01 * rng.normal(size=(512, 4)), dtype)
+    chain = accumulate(optax.sgd(1.0), every=512)
+    step = jax.jit(chain.update)
+    state = chain.init(params)
+    for g in grads[:-1]:
+        updates, state = step(g, state, params)
+        assert np.asarray(optax.apply_updates(params, updates)).tobytes() == (
+            np.asarray(params).tobytes()
+        )
+    updates, state = step(grads[-1], state, params)
+    wanted = np.asarray(grads, np.float64).mean(0).astype(np.float32)
+    rtol = {"float32": 1e-6, "bfloat16": 0.0}[dtype]
+    found = -np.asarray(updates, np.float32)
+    np.testing.assert_allclose(found, jnp.asarray(wanted, dtype), rtol=rtol)
+    if dtype == "bfloat16":  # a sum in bfloat16 would have lost up to a sixth
+        swallowed = np.asarray(sum(grads, jnp.zeros_like(params)) / 512, np.float32)
+        assert np.all(swallowed < found)
+
+
+def test_the_chain_sees_big_steps_only():
+    params = jnp.ones(3)
+    chain = accumulate(gan_adam(0.1), every=3)
+    alone = gan_adam(0.1)
+    state, alone_state = chain.init(params), alone.init(params)
+    for t in range(9):
+        updates, state = chain.update(params * t, state, params)
+        if t % 3 == 2:
+            wanted, alone_state = alone.update(params * (t - 1), alone_state)
+            np.testing.assert_allclose(updates, wanted, rtol=1e-6)
+    assert int(state.inner_state[0].count) == 3
+
+
+def test_the_state_costs_one_float32_tree_and_the_inner_chains():
+    params = {"w": jnp.ones((64, 64), jnp.bfloat16)}
+    chain, inner = accumulate(gan_adam(), every=4), gan_adam()
+
+    def size(tree):
+        return sum(x.nbytes for x in jax.tree.leaves(tree))
+
+    extra = size(chain.init(params)) - size(inner.init(params))
+    assert extra == 64 * 64 * 4 + 4
+
+
+def test_steps_that_wait_do_not_run_the_chain():
+    ran = []
+
+    def counted(updates, state, params=None):
+        jax.debug.callback(lambda: ran.append(1))
+        return updates, state
+
+    chain = accumulate(
+        optax.GradientTransformation(optax.init_empty_state, counted), every=4
+    )
+    state, step = chain.init(jnp.ones(1)), jax.jit(chain.update)
+    for _ in range(8):
+        _, state = step(jnp.ones(1), state)
+    jax.effects_barrier()
+    assert len(ran) == 2
+
+
+def test_nothing_to_wait_for_is_refused():
+    with pytest.raises(ValueError, match="every is 0; type 1 or more"):
+        accumulate(optax.sgd(1.0), every=0)
