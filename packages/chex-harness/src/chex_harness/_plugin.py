@@ -9,6 +9,7 @@ import pytest
 
 from chex_harness._devices import simulate_devices
 from chex_harness._markdown import MarkdownFile
+from chex_harness._process_tests import MARKER, run_marked
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,6 +42,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "devices(n): the test needs n devices; the `devices` and `mesh` fixtures hand "
         "over exactly n",
     )
+    config.addinivalue_line("markers", MARKER)
     try:
         simulate_devices(config.getoption("cpu_devices"))
     except (RuntimeError, ValueError) as error:
@@ -80,6 +82,16 @@ def mesh(devices: "list[jax.Device]") -> "jax.sharding.Mesh":
 
     auto = (jax.sharding.AxisType.Auto,)
     return jax.make_mesh((len(devices),), ("data",), auto, devices=devices)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Runs the body of a test marked `processes` in its processes."""
+    marker = pyfuncitem.get_closest_marker("processes")
+    if marker is None:
+        return None
+    run_marked(pyfuncitem, marker)
+    return True
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,0 +1,54 @@
+import functools
+import pickle
+import sys
+import threading
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from chex_harness._target import as_numpy, load_module, target
+
+
+def top_level(x):
+    return x + 1
+
+
+def test_a_top_level_function_travels():
+    call = target(functools.partial(top_level, 1), (), {})
+    assert call.module == __name__
+    assert call.module_file == __file__
+    fn, args, kwargs = pickle.loads(call.data)
+    assert fn(*args, **kwargs) == 2
+
+
+def test_an_inner_function_says_where_it_should_be():
+    with pytest.raises(TypeError, match="at the top level of a module, not inside"):
+        target(lambda: 1, (), {})
+
+
+def test_an_argument_that_does_not_pickle_is_named():
+    with pytest.raises(TypeError, match=r"'lock' of top_level.*Make it inside"):
+        target(top_level, (), {"lock": threading.Lock()})
+
+
+def test_a_file_that_is_not_on_the_path_loads_under_its_name(tmp_path, monkeypatch):
+    file = tmp_path / "some_tests.py"
+    file.write_text("X = 1\nif __name__ == '__main__': raise SystemExit\n")
+    for name in ("some_tests", "__mp_main__"):
+        monkeypatch.setitem(sys.modules, name, None)
+        monkeypatch.delitem(sys.modules, name)
+    load_module("some_tests", str(file))
+    assert sys.modules["some_tests"].X == 1
+    main = sys.modules["__main__"]
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    load_module("__main__", str(file))
+    assert sys.modules["__main__"].X == 1
+
+
+def test_results_come_as_numpy():
+    found = as_numpy({"x": jnp.ones(2), "k": jax.random.key(0), "s": "text"})
+    assert isinstance(found["x"], np.ndarray)
+    assert found["k"].tolist() == [0, 0]
+    assert found["s"] == "text"
