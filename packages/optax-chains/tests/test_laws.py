@@ -1,5 +1,6 @@
 """Laws that every chain and game obeys, over a table of them all."""
 
+import functools
 import pickle
 
 import jax
@@ -33,15 +34,17 @@ def of_chain(chain):
     return chain.init, step, params_of
 
 
-def of_game(make):
-    def of_both(params):
-        return loss(params.gen) - loss(params.disc) * loss(params.gen)
+def of_both(params, *args):
+    return loss(params.gen) - loss(params.disc) * loss(params.gen)
+
+
+def of_game(make, *args):
 
     chains = Players(oc.gan_adam(1e-2), oc.gan_adam(1e-3))
     game = make(chains, oc.own_gradients(Players(of_both, of_both)))
 
     def step(params, state):
-        return game.update(params, state)[:2]
+        return game.update(params, state, *args)[:2]
 
     return game.init, step, lambda dtype: Players(params_of(dtype), params_of(dtype))
 
@@ -76,6 +79,21 @@ TABLE = {
         )
     ),
     "two_player": of_game(oc.two_player),
+    "alternating": of_game(oc.alternating),
+    "several_disc_steps": of_game(
+        functools.partial(oc.several_disc_steps, n=2), jnp.ones((2, 3))
+    ),
+    "extragradient": of_game(oc.extragradient),
+    "optimistic": of_game(oc.optimistic),
+    "lookahead": of_game(lambda *game: oc.lookahead(oc.two_player(*game), every=2)),
+    "lazy": of_game(
+        functools.partial(
+            oc.lazy,
+            oc.two_player,
+            penalties=oc.own_gradients(Players(None, of_both)),
+            every=2,
+        )
+    ),
 }
 law = pytest.mark.parametrize(("init", "step", "make"), TABLE.values(), ids=TABLE)
 

@@ -2,7 +2,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-import pytest
 
 from optax_chains import Players, gan_adam, own_gradients, two_player
 
@@ -56,10 +55,3 @@ def test_it_is_two_optax_chains_written_out():
         np.testing.assert_allclose(params.gen, gen, rtol=1e-6)
         np.testing.assert_allclose(params.disc, disc, rtol=1e-6)
         np.testing.assert_allclose(values, [gen_value, disc_value], rtol=1e-6)
-
-
-@pytest.mark.parametrize("argument", ["chains", "gradients"])
-def test_a_plain_tuple_is_refused_with_what_to_type(argument):
-    arguments = {"chains": Players(1, 2), "gradients": Players(1, 2), argument: (1, 2)}
-    with pytest.raises(TypeError, match=rf"{argument} is tuple, wanted Players; type"):
-        two_player(**arguments)

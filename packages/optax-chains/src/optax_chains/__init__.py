@@ -2,12 +2,16 @@
 
 from optax_chains._accumulate import AccumulateState, accumulate
 from optax_chains._adamw_cosine import adamw_cosine
+from optax_chains._alternating import alternating, several_disc_steps
 from optax_chains._by_path import by_path, freeze
 from optax_chains._clip import clip_adaptive, clip_by_global, clip_by_layer
 from optax_chains._decay_mask import decay_mask
 from optax_chains._ema import WithEmaState, ema_params, with_ema
+from optax_chains._extragradient import extragradient, optimistic
 from optax_chains._gan_adam import gan_adam
 from optax_chains._lamb_large_batch import lamb_large_batch
+from optax_chains._lazy import LazyState, lazy
+from optax_chains._lookahead import LookaheadState, lookahead
 from optax_chains._players import Players, TwoPlayer, own_gradients
 from optax_chains._report import ReportState, read_report, report
 from optax_chains._rmsprop import rmsprop
@@ -18,6 +22,8 @@ from optax_chains._two_player import two_player
 
 __all__ = [
     "AccumulateState",
+    "LazyState",
+    "LookaheadState",
     "Players",
     "RateState",
     "ReportState",
@@ -26,20 +32,26 @@ __all__ = [
     "WithEmaState",
     "accumulate",
     "adamw_cosine",
+    "alternating",
     "by_path",
     "clip_adaptive",
     "clip_by_global",
     "clip_by_layer",
     "decay_mask",
     "ema_params",
+    "extragradient",
     "freeze",
     "gan_adam",
     "lamb_large_batch",
+    "lazy",
+    "lookahead",
+    "optimistic",
     "own_gradients",
     "read_report",
     "report",
     "rmsprop",
     "scale_by_rate",
+    "several_disc_steps",
     "sgd_momentum",
     "skip_nonfinite",
     "two_player",

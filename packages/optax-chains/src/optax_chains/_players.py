@@ -23,8 +23,8 @@ class Players(NamedTuple):
 class InitFn(Protocol):
     """Makes the optimizer states."""
 
-    def __call__(self, params: Players) -> Players:
-        """Returns each player's state for each player's parameters."""
+    def __call__(self, params: Players) -> Any:
+        """Returns the state of the game for both players' parameters."""
         ...
 
 
@@ -32,8 +32,8 @@ class UpdateFn(Protocol):
     """Takes one step of the game."""
 
     def __call__(
-        self, params: Players, state: Players, *args: Any
-    ) -> tuple[Players, Players, Players]:
+        self, params: Players, state: Any, *args: Any
+    ) -> tuple[Players, Any, Players]:
         """Returns the new parameters, the new state, and the values of the losses."""
         ...
 
@@ -42,7 +42,8 @@ class TwoPlayer(NamedTuple):
     """A game as a pair of pure functions, as optax writes a chain.
 
     Attributes:
-      init: `params -> state`, both `Players`.
+      init: `params -> state`, the parameters as `Players`; the state is `Players` of
+        optimizer states, or wraps them.
       update: `(params, state, *args) -> (params, state, values)`.
     """
 
@@ -55,12 +56,13 @@ def own_gradients(losses: Players, *, has_aux: bool = False) -> Players:
 
     Args:
       losses: two functions `(params: Players, *args) -> loss`, each of which may read
-        both players' parameters.
+        both players' parameters; None for a player without one.
       has_aux: whether the losses return `(loss, aux)`.
 
     Returns:
       Two functions `(params: Players, *args) -> (value, gradients)`, the gradients
       shaped like the player's own parameters; `value` is `(loss, aux)` with `has_aux`.
+      None where the loss is.
 
     Example:
       >>> import jax.numpy as jnp
@@ -70,8 +72,10 @@ def own_gradients(losses: Players, *, has_aux: bool = False) -> Players:
       (Array(6., dtype=float32), Array(3., dtype=float32))
     """
 
-    def by_own(player: str) -> Callable[..., tuple[Any, Any]]:
+    def by_own(player: str) -> Callable[..., tuple[Any, Any]] | None:
         loss = getattr(losses, player)
+        if loss is None:
+            return None
 
         def value_and_grad(params: Players, *args: Any) -> tuple[Any, Any]:
             def of_own(own: Any) -> Any:

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-import optax
-
+from optax_chains._moves import check_players, init_both, move
 from optax_chains._players import Players, TwoPlayer
 
 
@@ -44,23 +43,18 @@ def two_player(chains: Players, gradients: Players) -> TwoPlayer:
       Geiger, 2017, [The Numerics of GANs](https://arxiv.org/abs/1705.10461), section
       2, for simultaneous gradient descent.
     """
-    for name, value in (("chains", chains), ("gradients", gradients)):
-        if not isinstance(value, Players):
-            raise TypeError(
-                f"two_player: {name} is {type(value).__name__}, wanted Players; "
-                f"type {name}=Players(gen=..., disc=...)"
-            )
+    check_players("two_player", chains=chains, gradients=gradients)
 
     def init(params: Players) -> Players:
-        return Players(chains.gen.init(params.gen), chains.disc.init(params.disc))
+        return init_both(chains, params)
 
     def update(
         params: Players, state: Players, *args: Any
     ) -> tuple[Players, Players, Players]:
         gen_value, gen_grads = gradients.gen(params, *args)
         disc_value, disc_grads = gradients.disc(params, *args)
-        gen, gen_state = _move(chains.gen, gen_grads, state.gen, params.gen)
-        disc, disc_state = _move(chains.disc, disc_grads, state.disc, params.disc)
+        gen, gen_state = move(chains.gen, gen_grads, state.gen, params.gen)
+        disc, disc_state = move(chains.disc, disc_grads, state.disc, params.disc)
         return (
             Players(gen, disc),
             Players(gen_state, disc_state),
@@ -68,10 +62,3 @@ def two_player(chains: Players, gradients: Players) -> TwoPlayer:
         )
 
     return TwoPlayer(init, update)
-
-
-def _move(
-    chain: optax.GradientTransformation, grads: Any, state: Any, params: Any
-) -> tuple[Any, Any]:
-    updates, state = chain.update(grads, state, params)
-    return optax.apply_updates(params, updates), state
