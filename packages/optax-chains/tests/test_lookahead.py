@@ -28,8 +28,7 @@ def test_between_two_pulls_the_game_runs_as_it_does():
 def test_parameters_and_state_may_both_be_donated():
     game = lookahead(two_player(bilinear.chains(0.1), bilinear.GRADIENTS))
     params = Players(jnp.ones(3), jnp.ones(3))
-    gradients = jax.jit(game.init)
-    state = gradients(params)
+    state = jax.jit(game.init)(params)
     pointers = {
         leaf.unsafe_buffer_pointer() for leaf in jax.tree.leaves((params, state.slow))
     }

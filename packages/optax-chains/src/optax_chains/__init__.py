@@ -12,6 +12,7 @@ from optax_chains._gan_adam import gan_adam
 from optax_chains._lamb_large_batch import lamb_large_batch
 from optax_chains._lazy import LazyState, lazy
 from optax_chains._lookahead import LookaheadState, lookahead
+from optax_chains._migrate import migrate
 from optax_chains._players import Players, TwoPlayer, own_gradients
 from optax_chains._report import ReportState, read_report, report
 from optax_chains._rmsprop import rmsprop
@@ -45,6 +46,7 @@ __all__ = [
     "lamb_large_batch",
     "lazy",
     "lookahead",
+    "migrate",
     "optimistic",
     "own_gradients",
     "read_report",

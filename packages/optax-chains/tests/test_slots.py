@@ -1,0 +1,57 @@
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import optax
+
+import optax_chains as oc
+from optax_chains import Players
+from optax_chains._slots import slots_of
+
+
+class Layer(NamedTuple):
+    w: object
+    b: object
+
+
+def names(state):
+    return [str(slot) for slot in slots_of(state)]
+
+
+def test_a_slot_is_called_the_same_however_it_is_nested():
+    params = {"linear": Layer(jnp.ones(2), jnp.ones(1))}
+    adam = optax.scale_by_adam()
+    wanted = {
+        "ScaleByAdamState.count",
+        *(f"ScaleByAdamState.{m}[linear/{p}]" for m in ("mu", "nu") for p in "wb"),
+    }
+    groups = {"*/w": adam, "*/b": adam}
+    chains = (adam, optax.chain(optax.clip(1.0), optax.chain(adam)), oc.by_path(groups))
+    for chain in chains:
+        assert set(names(chain.init(params))) == wanted
+
+
+def test_leaves_come_in_the_order_of_the_tree():
+    chain = oc.with_ema(oc.accumulate(oc.gan_adam(), every=2), 0.9)
+    state = chain.init({"w": jnp.arange(3.0)})
+    assert names(state) == [
+        "ScaleByAdamState.count",
+        "ScaleByAdamState.mu[w]",
+        "ScaleByAdamState.nu[w]",
+        "RateState.count",
+        "RateState.learning_rate",
+        "AccumulateState.total[w]",
+        "AccumulateState.mini_step",
+        "WithEmaState.ema[w]",
+        "WithEmaState.weight",
+        "WithEmaState.count",
+    ]
+
+
+def test_players_and_numbers_in_no_state_are_told_apart():
+    trace = optax.trace(0.9).init(jnp.ones(2))
+    assert names(Players(gen=trace, disc=(trace, {"own": jnp.ones(1)}))) == [
+        "gen:TraceState.trace",
+        "disc:TraceState.trace",
+        ".disc/1/own",
+    ]
+    assert names({"a": jnp.ones(1)}) == [".[a]"]
