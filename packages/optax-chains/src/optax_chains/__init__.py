@@ -6,7 +6,9 @@ from optax_chains._alternating import alternating, several_disc_steps
 from optax_chains._by_path import by_path, freeze
 from optax_chains._clip import clip_adaptive, clip_by_global, clip_by_layer
 from optax_chains._decay_mask import decay_mask
+from optax_chains._dp_sgd import dp_sgd
 from optax_chains._ema import WithEmaState, ema_params, with_ema
+from optax_chains._epsilon import epsilon, noise_multiplier_for
 from optax_chains._extragradient import extragradient, optimistic
 from optax_chains._gan_adam import gan_adam
 from optax_chains._lamb_large_batch import lamb_large_batch
@@ -39,7 +41,9 @@ __all__ = [
     "clip_by_global",
     "clip_by_layer",
     "decay_mask",
+    "dp_sgd",
     "ema_params",
+    "epsilon",
     "extragradient",
     "freeze",
     "gan_adam",
@@ -47,6 +51,7 @@ __all__ = [
     "lazy",
     "lookahead",
     "migrate",
+    "noise_multiplier_for",
     "optimistic",
     "own_gradients",
     "read_report",
