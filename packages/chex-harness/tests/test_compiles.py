@@ -1,8 +1,14 @@
+import logging
+import re
+
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
+from jax.sharding import NamedSharding, PartitionSpec
 
 from chex_harness import assert_compiles
+from chex_harness._compiles import explain
 
 
 def test_one_shape_is_one_compilation():
@@ -14,15 +20,57 @@ def test_one_shape_is_one_compilation():
         step(x)
 
 
-def test_another_shape_compiles_again_and_the_message_lists_both():
-    def doubled(x):
-        return x * 2
+def doubled_by(n):
+    def doubled(x, k=2):
+        return x * k * n
 
-    step, x, y = jax.jit(doubled), jnp.ones(3), jnp.ones(4)
-    wanted = pytest.raises(AssertionError, match=r"wanted 1 .*counted 2")
-    with wanted as caught, assert_compiles(1):
+    return jax.jit(doubled, static_argnames="k")
+
+
+CALLS = {
+    "shape": ((jnp.ones(3),), (jnp.ones(4),), r"now f32\[4\] and before f32\[3\]"),
+    "dtype": ((np.ones(3, "f"),), (np.ones(3, "i"),), r"now i32\[3\] and before f32"),
+    "weak": ((np.float32(1),), (1.0,), r"weak_type=True\} and before"),
+    "static": ((np.ones(2, "f"), 1), (np.ones(2, "f"), 3), r"k.*3|static|length"),
+}
+
+
+@pytest.mark.parametrize("case", CALLS)
+def test_the_message_says_why(case):
+    first, second, why = CALLS[case]
+    step = doubled_by(3)
+    with pytest.raises(AssertionError) as caught, assert_compiles(1):
+        step(*first), step(*second)
+    message = str(caught.value)
+    assert "wanted 1 compilation(s), counted 2:" in message
+    assert message.count("jit(doubled) for (ShapedArray(") == 2
+    assert re.search(why, message), message
+
+
+@pytest.mark.devices(8)
+def test_a_new_sharding_is_said(mesh):
+    step = doubled_by(4)
+    x = jax.device_put(np.ones(8, "f"), NamedSharding(mesh, PartitionSpec("data")))
+    y = jax.device_put(np.ones(8, "f"), NamedSharding(mesh, PartitionSpec()))
+    wanted = pytest.raises(AssertionError, match="sharding of an argument was new")
+    with wanted as e, assert_compiles(1):
         step(x), step(y)
-    assert str(caught.value).count("doubled") == 2
+    assert "'data'" in str(e.value)
+
+
+def test_a_function_made_anew_is_said():
+    x = jnp.ones(2)
+    wanted = pytest.raises(AssertionError, match="being re-defined repeatedly")
+    with wanted, assert_compiles(1):
+        for _ in range(2):
+            jax.jit(lambda x: x * 7)(x)
+
+
+def test_what_was_not_compiled_is_none():
+    wanted = pytest.raises(AssertionError, match=r"wanted 2 .*counted 0:\n  none")
+    with wanted, assert_compiles(2):
+        pass
+    assert explain(["something else"]) == ""
 
 
 def test_an_error_in_the_block_is_not_hidden():
@@ -30,9 +78,12 @@ def test_an_error_in_the_block_is_not_hidden():
         1 / 0  # noqa: B018
 
 
-def test_the_listener_is_gone_afterwards():
+def test_nothing_is_left_behind():
+    logger = logging.getLogger("jax")
+    before = (logger.handlers[:], logger.propagate, jax.config.jax_log_compiles)
     with pytest.raises(AssertionError), assert_compiles(5):
         pass
+    assert before == (logger.handlers, logger.propagate, jax.config.jax_log_compiles)
     step, x = jax.jit(lambda x: x * 3), jnp.ones(2)
     with assert_compiles(1):
         step(x)

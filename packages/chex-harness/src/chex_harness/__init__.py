@@ -8,39 +8,79 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from chex_harness._checks import CheckError, check, checked
+    from chex_harness._collectives import Collective, assert_collectives, collectives
     from chex_harness._compiles import assert_compiles
     from chex_harness._devices import simulate_devices
+    from chex_harness._donation import assert_donated
     from chex_harness._faults import CutOff, CutOffError, Delay, Kill, Stop, at_step
+    from chex_harness._gradients import assert_gradients
+    from chex_harness._host_syncs import assert_no_host_sync
+    from chex_harness._hosts import assert_same_on_all_hosts
+    from chex_harness._nonfinite import NonFinite, find_nonfinite
     from chex_harness._outcome import Outcome, ProcessesError
     from chex_harness._processes import run_processes
+    from chex_harness._shardings import assert_sharding
+    from chex_harness._spec import assert_spec
+    from chex_harness._transfers import assert_no_transfers
     from chex_harness._trees import assert_trees_close
 
 __all__ = [
+    "CheckError",
+    "Collective",
     "CutOff",
     "CutOffError",
     "Delay",
     "Kill",
+    "NonFinite",
     "Outcome",
     "ProcessesError",
     "Stop",
+    "assert_collectives",
     "assert_compiles",
+    "assert_donated",
+    "assert_gradients",
+    "assert_no_host_sync",
+    "assert_no_transfers",
+    "assert_same_on_all_hosts",
+    "assert_sharding",
+    "assert_spec",
     "assert_trees_close",
     "at_step",
+    "check",
+    "checked",
+    "collectives",
+    "find_nonfinite",
     "run_processes",
     "simulate_devices",
 ]
 
 _HOMES = {
+    "CheckError": "_checks",
+    "Collective": "_collectives",
     "CutOff": "_faults",
     "CutOffError": "_faults",
     "Delay": "_faults",
     "Kill": "_faults",
+    "NonFinite": "_nonfinite",
     "Outcome": "_outcome",
     "ProcessesError": "_outcome",
     "Stop": "_faults",
+    "assert_collectives": "_collectives",
     "assert_compiles": "_compiles",
+    "assert_donated": "_donation",
+    "assert_gradients": "_gradients",
+    "assert_no_host_sync": "_host_syncs",
+    "assert_no_transfers": "_transfers",
+    "assert_same_on_all_hosts": "_hosts",
+    "assert_sharding": "_shardings",
+    "assert_spec": "_spec",
     "assert_trees_close": "_trees",
     "at_step": "_faults",
+    "check": "_checks",
+    "checked": "_checks",
+    "collectives": "_collectives",
+    "find_nonfinite": "_nonfinite",
     "run_processes": "_processes",
     "simulate_devices": "_devices",
 }

@@ -1,11 +1,18 @@
 """Counting compilations: the number that says whether shapes are really static."""
 
 import contextlib
+import logging
+import re
 from collections.abc import Generator
 
 import jax
 
 _COMPILED = "/jax/core/compile/backend_compile_duration"
+_REPORT = re.compile(
+    r"Compiling (?P<name>.+?) with global shapes and types (?P<types>.*?)\. "
+    r"Argument mapping: (?P<shardings>.*)\.$",
+    re.DOTALL,
+)
 
 
 @contextlib.contextmanager
@@ -14,7 +21,7 @@ def assert_compiles(n: int) -> Generator[None]:
 
     One epoch over a loader should compile the step once, a second epoch not at all.
     Programs that jax makes for eager operations count too, so create inputs before
-    the block.
+    the block. The block runs with jax's reports of cache misses on, in all threads.
 
     Args:
       n: how many programs the block compiles.
@@ -23,7 +30,9 @@ def assert_compiles(n: int) -> Generator[None]:
       Nothing.
 
     Raises:
-      AssertionError: if another number was compiled; the message lists them.
+      AssertionError: if another number was compiled. The message lists them, each
+        with the types and shardings it was compiled for, and why: the shape, dtype,
+        weak type, sharding, static argument or function that jax had not seen.
 
     Example:
       >>> import jax, jax.numpy as jnp
@@ -32,22 +41,88 @@ def assert_compiles(n: int) -> Generator[None]:
       >>> with assert_compiles(1):
       ...     _ = step(x), step(y)
     """
-    compiled: list[str] = []
+    seconds: list[float] = []
 
     def listen(event: str, duration_secs: float, **facts: str | int) -> None:
+        del facts
         if event == _COMPILED:
-            name = facts.get("fun_name", "a program")
-            compiled.append(f"{name} ({duration_secs:.2f} s)")
+            seconds.append(duration_secs)
 
     jax.monitoring.register_event_duration_secs_listener(listen)
     try:
-        yield
+        with _reports() as reports:
+            yield
     finally:
         jax.monitoring.unregister_event_duration_listener(listen)
-    if len(compiled) != n:
-        listed = "\n  ".join(compiled) or "nothing"
+    if len(seconds) != n:
+        listed = "\n".join(f"  {line}" for line in explain(reports).splitlines())
         raise AssertionError(
-            f"wanted {n} compilation(s), counted {len(compiled)}:\n  {listed}\n"
-            "Set JAX_EXPLAIN_CACHE_MISSES=1 to see what differed between calls: a "
-            "shape, a dtype, a weak type, a sharding or a static argument."
+            f"wanted {n} compilation(s), counted {len(seconds)}:\n{listed or '  none'}"
         )
+
+
+def explain(reports: list[str]) -> str:
+    """What was compiled and why, from jax's own log.
+
+    Args:
+      reports: messages of jax's loggers, in order.
+
+    Returns:
+      One line a program with the types it is for, and below it what was new.
+    """
+    lines: list[str] = []
+    reason: list[str] = []
+    before: dict[str, tuple[str, str]] = {}
+    for report in reports:
+        if report.startswith("TRACING CACHE MISS"):
+            # The traces of inner functions come before the program that they are in.
+            reason += _shortened(report)
+        elif found := _REPORT.match(report):
+            name, types = found["name"], found["types"]
+            shardings = found["shardings"]
+            last = before.get(name)
+            lines.append(f"{name} for {types}")
+            if not reason and last is not None and last[1] != shardings:
+                reason = [
+                    "the sharding of an argument was new:",
+                    f"now    {shardings}",
+                    f"before {last[1]}",
+                ]
+            lines += [f"    {line}" for line in reason]
+            before[name] = (types, shardings)
+            reason = []
+    return "\n".join(lines)
+
+
+def _shortened(report: str) -> list[str]:
+    lines = [line.strip() for line in report.splitlines()]
+    lines[0] = lines[0].removeprefix("TRACING CACHE MISS ")
+    kept = [re.sub(r"https?://\S+", "", line) for line in lines]
+    return [line for line in kept if not line.startswith("all previously seen")]
+
+
+class _Keeper(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__(logging.DEBUG)
+        self.messages: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.messages.append(record.getMessage())
+
+
+@contextlib.contextmanager
+def _reports() -> Generator[list[str]]:
+    """Keeps what jax logs about cache misses, and shows it to nobody else."""
+    logger, keeper = logging.getLogger("jax"), _Keeper()
+    handlers, propagate = logger.handlers[:], logger.propagate
+    options = ("jax_explain_cache_misses", "jax_log_compiles")
+    values = [getattr(jax.config, option) for option in options]
+    try:
+        for option in options:
+            jax.config.update(option, True)  # noqa: FBT003  (jax's signature)
+        logger.handlers[:], logger.propagate = [keeper], False
+        yield keeper.messages
+    finally:
+        logger.handlers[:], logger.propagate = handlers, propagate
+        for option, value in zip(options, values, strict=True):
+            jax.config.update(option, value)
