@@ -143,8 +143,9 @@ def gradients_at(state, images):
         _game.scale(images),
         jax.random.normal(gen_key, shape),
         jax.random.normal(disc_key, shape),
+        state.step,
     )
-    both = own_gradients(_game._losses(RECIPE, nets))
+    both = own_gradients(_game._losses(RECIPE, nets), has_aux=True)
     return both.gen(state.params, batch)[1], both.disc(state.params, batch)[1]
 
 

@@ -110,6 +110,31 @@ class Checkpoints:
         self._manager.close()
 
 
+def load_last(run: Path, folder: Path, like: TrainState) -> TrainState:
+    """Reads the state of a run's last whole checkpoint, to look at it.
+
+    Args:
+      run: the run's folder, for messages.
+      folder: where its checkpoints are.
+      like: the shapes and dtypes to expect, as `jax.eval_shape` gives them.
+
+    Returns:
+      The state, on jax's default device.
+
+    Raises:
+      UserError: if there is no checkpoint yet, or it cannot be read.
+    """
+    if not folder.is_dir():  # and is not made by looking
+        raise UserError(f"{run}: has no checkpoint yet")
+    checkpoints = Checkpoints(folder)
+    try:
+        if checkpoints.latest_step() is None:
+            raise UserError(f"{run}: has no checkpoint yet")
+        return checkpoints.restore(like, None).state
+    finally:
+        checkpoints.close()
+
+
 def _first_line(error: Exception) -> str:
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return lines[0][:200]

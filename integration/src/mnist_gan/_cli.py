@@ -21,6 +21,7 @@ _EXIT_USER, _EXIT_DIVERGED, _EXIT_STOPPED = 2, 3, 130
 _LARGEST = 2**31 - 1
 _MOST_DEVICES = 512
 _MOST_SAMPLES = 100_000
+_FEWEST_JUDGED = 200  # the covariance of 84 features needs more samples than that
 
 _TRAIN_EXAMPLES = """\
 examples:
@@ -31,6 +32,15 @@ examples:
   mnist-gan train --steps 30 --batch-size 16     a quick look
   mnist-gan train --resume --steps 5000          go on with runs/mnist-gan
   mnist-gan train --devices 8                    eight, simulated on a CPU
+"""
+_EVALUATE_EXAMPLES = """\
+examples:
+  mnist-gan evaluate runs/mnist-gan
+  mnist-gan evaluate runs/mnist-gan --n 1000 --seed 1
+"""
+_CLASSIFIER_EXAMPLES = """\
+examples:
+  mnist-gan classifier --data mnist/ --out lenet.safetensors
 """
 _SAMPLE_EXAMPLES = """\
 examples:
@@ -129,6 +139,49 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="FILE.png for a sheet, FILE.parquet for a table",
     )
+
+    evaluate = commands.add_parser(
+        "evaluate",
+        help="judge what a trained run draws",
+        description="Judge digits of a run's last checkpoint by a classifier: Fréchet "
+        "distance,\nscore, classes and copies, beside real digits and the reference. "
+        "Leaves\nevaluation.json and evaluation.png in the run's folder.",
+        epilog=_EVALUATE_EXAMPLES,
+        formatter_class=raw,
+        allow_abbrev=False,
+    )
+    evaluate.add_argument("run", type=Path, metavar="RUN", help="the run's folder")
+    evaluate.add_argument(
+        "--n",
+        type=_whole(_FEWEST_JUDGED, _MOST_SAMPLES),
+        default=10_000,
+        help="default: 10000; figures compare at equal numbers only",
+    )
+    evaluate.add_argument("--seed", type=_seed, default=0, help="default: 0")
+
+    classifier = commands.add_parser(
+        "classifier",
+        help="train the classifier that evaluate judges with",
+        description="Train LeNet on labelled digits, and write it to a file as the one "
+        "that is shipped.",
+        epilog=_CLASSIFIER_EXAMPLES,
+        formatter_class=raw,
+        allow_abbrev=False,
+    )
+    classifier.add_argument(
+        "--data",
+        type=Path,
+        metavar="DIR",
+        help="Parquet files named train and test, or the four IDX files (default: the "
+        "12,000 digits that come with it)",
+    )
+    classifier.add_argument(
+        "--epochs", type=_whole(1, 1000), default=12, help="default: 12"
+    )
+    classifier.add_argument("--seed", type=_seed, default=0, help="default: 0")
+    classifier.add_argument(
+        "--out", type=Path, required=True, metavar="FILE", help="FILE.safetensors"
+    )
     return parser
 
 
@@ -148,7 +201,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.print_help(sys.stderr)
         return _EXIT_USER
     arguments = parser.parse_args(argv)
-    command = {"train": _train, "sample": _sample}[arguments.command]
+    command = _COMMANDS[arguments.command]
     try:
         with interrupts() as interrupted, _warnings_in_one_line():
             return command(arguments, interrupted)
@@ -192,6 +245,48 @@ def _sample(arguments: argparse.Namespace, interrupted: Interrupts) -> int:
         return _EXIT_STOPPED
     sys.stdout.write(f"{arguments.out}\n")
     return 0
+
+
+def _evaluate(arguments: argparse.Namespace, interrupted: Interrupts) -> int:
+    _quiet_libraries()
+    from mnist_gan import _terminal  # noqa: PLC0415  (see above)
+    from mnist_gan._evaluate import evaluate  # noqa: PLC0415
+
+    out = _terminal.console()
+    evaluate(arguments.run, n=arguments.n, seed=arguments.seed, out=out)
+    out.print(f"{arguments.run}/evaluation.json, evaluation.png")
+    return _EXIT_STOPPED if interrupted else 0
+
+
+def _classifier(arguments: argparse.Namespace, interrupted: Interrupts) -> int:
+    _quiet_libraries()
+    import arrow_jax  # noqa: PLC0415  (see above)
+    from mnist_gan import _terminal  # noqa: PLC0415
+    from mnist_gan._train_classifier import train_classifier  # noqa: PLC0415
+
+    try:
+        trained = train_classifier(
+            arguments.data,
+            arguments.out,
+            epochs=arguments.epochs,
+            seed=arguments.seed,
+            console=_terminal.console(),
+            interrupted=interrupted,
+        )
+    except arrow_jax.ArrowJaxError as error:
+        raise UserError(str(error)) from error
+    if trained is None:
+        return _complain("stopped; nothing was written", _EXIT_STOPPED)
+    sys.stdout.write(f"{arguments.out}\n")
+    return 0
+
+
+_COMMANDS: dict[str, Callable[[argparse.Namespace, Interrupts], int]] = {
+    "train": _train,
+    "sample": _sample,
+    "evaluate": _evaluate,
+    "classifier": _classifier,
+}
 
 
 @contextlib.contextmanager

@@ -53,14 +53,14 @@ def load(address: str | None) -> Digits:
     if address is None:
         shipped = resources.files("mnist_gan") / "digits" / "train.parquet"
         with resources.as_file(shipped) as path:
-            images = _decode(arrow_jax.read_parquet(str(path)), "the shipped digits")
+            images = decode(arrow_jax.read_parquet(str(path)), "the shipped digits")
     elif not address.strip():
         raise UserError(
             "--data '': is empty; leave --data out to train on the digits that ship "
             "with this package"
         )
     elif "://" in address:
-        images = _decode(arrow_jax.read_parquet(address), address)
+        images = decode(arrow_jax.read_parquet(address), address)
     else:
         images = _local(address)
     if not len(images):
@@ -79,10 +79,10 @@ def _local(address: str) -> np.ndarray:
     if path.is_dir():
         idx = _idx.find(path)
         if idx:
-            return _check(_idx.read(idx), str(idx))
-        return _decode(arrow_jax.read_parquet(_of_train(path)), address)
+            return check(_idx.read(idx), str(idx))
+        return decode(arrow_jax.read_parquet(of_split(path, "train")), address)
     if path.is_file():
-        return _decode(arrow_jax.read_parquet(str(path)), address)
+        return decode(arrow_jax.read_parquet(str(path)), address)
     if found:
         raise UserError(f"{address}: is neither a file nor a folder")
     # Path.glob takes no absolute pattern.
@@ -93,11 +93,22 @@ def _local(address: str) -> np.ndarray:
             f"{address}: there is no such file or folder, and no file matches it; "
             "leave --data out to train on the digits that ship with this package"
         )
-    return _decode(arrow_jax.read_parquet(matches), address)
+    return decode(arrow_jax.read_parquet(matches), address)
 
 
-def _of_train(folder: Path) -> list[str]:
-    """The folder's Parquet files; only those of the training split, if it has any."""
+def of_split(folder: Path, split: str) -> list[str]:
+    """Finds a folder's Parquet files.
+
+    Args:
+      folder: where to look, and below.
+      split: `train` or `test`; where file names tell, only its files are taken.
+
+    Returns:
+      Paths, sorted.
+
+    Raises:
+      UserError: if there is none.
+    """
     files = sorted(file for file in folder.rglob("*.parquet") if file.is_file())
     if not files:
         raise UserError(
@@ -105,11 +116,23 @@ def _of_train(folder: Path) -> list[str]:
             "folder that does"
         )
     below = [str(file.relative_to(folder)) for file in files]
-    train = [f for f, name in zip(files, below, strict=True) if "train" in name]
-    return [str(file) for file in train or files]
+    named = [f for f, name in zip(files, below, strict=True) if split in name]
+    return [str(file) for file in named or files]
 
 
-def _decode(dataset: arrow_jax.Dataset, where: str) -> np.ndarray:
+def decode(dataset: arrow_jax.Dataset, where: str) -> np.ndarray:
+    """Decodes the image column of a dataset.
+
+    Args:
+      dataset: with one column of images.
+      where: what the user calls it, for messages.
+
+    Returns:
+      uint8[n, 28, 28].
+
+    Raises:
+      UserError: if there is no image column, or an image of another size.
+    """
     name = _image_column(dataset, where)
     if not len(dataset):
         return np.zeros((0, *IMAGE_SHAPE), np.uint8)
@@ -117,7 +140,7 @@ def _decode(dataset: arrow_jax.Dataset, where: str) -> np.ndarray:
         # Other writers drop the metadata that says what the bytes are.
         dataset = dataset.cast_column(name, arrow_jax.Image())
     images = dataset.with_format("numpy", columns=[name])[:][name]
-    return _check(images, f"{where}, column {name!r}")
+    return check(images, f"{where}, column {name!r}")
 
 
 def _is_encoded(kind: pa.DataType) -> bool:
@@ -137,7 +160,19 @@ def _image_column(dataset: arrow_jax.Dataset, where: str) -> str:
     raise UserError(f"{where}: has no image column; its columns are: {columns}")
 
 
-def _check(images: Any, where: str) -> np.ndarray:
+def check(images: Any, where: str) -> np.ndarray:
+    """Checks that images are digits of MNIST's size.
+
+    Args:
+      images: what was read.
+      where: what the user calls it, for messages.
+
+    Returns:
+      The images, uint8[n, 28, 28].
+
+    Raises:
+      UserError: if they are something else.
+    """
     wanted = f"wanted uint8 {list(IMAGE_SHAPE)}, grey"
     if isinstance(images, list) and all(isinstance(i, np.ndarray) for i in images):
         shapes = sorted({image.shape for image in images})

@@ -10,8 +10,10 @@ from typing import Any, NamedTuple
 import haiku as hk
 import jax
 import jax.numpy as jnp
+import optax
 from jax.sharding import NamedSharding, PartitionSpec
 
+from mnist_gan._losses import gradient_penalty
 from mnist_gan._recipes import Recipe
 from optax_chains import Players, own_gradients, two_player
 
@@ -23,7 +25,7 @@ class Networks(NamedTuple):
 
     Attributes:
       gen: `apply(params, latents[b, n]) -> images[b, 28, 28, 1]` in [-1, 1].
-      disc: `apply(params, images[b, 28, 28, 1]) -> logits[b, 2]`.
+      disc: `apply(params, images[b, 28, 28, 1]) -> logits[b, k]`.
     """
 
     gen: hk.Transformed
@@ -36,12 +38,15 @@ class TrainState(NamedTuple):
     Attributes:
       params: both players' parameters.
       opt_state: both players' optimizer states.
+      average: the generator's parameters, averaged as the recipe says; samples are
+        drawn from it.
       key: the key that the next step splits.
       step: int32[], the number of steps taken.
     """
 
     params: Players
     opt_state: Players
+    average: Any
     key: jax.Array
     step: jax.Array
 
@@ -53,11 +58,13 @@ class Batch(NamedTuple):
       real: float32[b, 28, 28, 1] in [-1, 1].
       gen_latents: float32[b, n], for the generator's move.
       disc_latents: float32[b, n], for the discriminator's.
+      step: int32[], steps taken before.
     """
 
     real: jax.Array
     gen_latents: jax.Array
     disc_latents: jax.Array
+    step: jax.Array
 
 
 def networks(recipe: Recipe) -> Networks:
@@ -84,7 +91,8 @@ def init(recipe: Recipe, seed: jax.Array | int) -> TrainState:
         disc=nets.disc.init(disc_key, jnp.zeros((1, *IMAGE_SHAPE, 1))),
     )
     opt_state = two_player(recipe.chains, recipe.chains).init(params)
-    return TrainState(params, opt_state, key, jnp.int32(0))
+    average = jax.tree.map(jnp.copy, params.gen)  # donated beside what it copies
+    return TrainState(params, opt_state, average, key, jnp.int32(0))
 
 
 def update(
@@ -101,7 +109,7 @@ def update(
       is a list of uint8[b, 28, 28], `losses` has float32[len(images)] a player.
     """
     nets = networks(recipe)
-    game = two_player(recipe.chains, own_gradients(_losses(recipe, nets)))
+    game = two_player(recipe.chains, own_gradients(_losses(recipe, nets), has_aux=True))
     spread = NamedSharding(mesh, PartitionSpec("data"))
 
     def latents(key: jax.Array, images: jax.Array) -> jax.Array:
@@ -111,11 +119,15 @@ def update(
 
     def step(state: TrainState, images: jax.Array) -> tuple[TrainState, Players]:
         key, gen_key, disc_key = jax.random.split(state.key, 3)
-        batch = Batch(
-            scale(images), latents(gen_key, images), latents(disc_key, images)
+        gen_latents = latents(gen_key, images)
+        disc_latents = gen_latents if recipe.paired else latents(disc_key, images)
+        batch = Batch(scale(images), gen_latents, disc_latents, state.step)
+        params, opt_state, values = game.update(state.params, state.opt_state, batch)
+        average = optax.incremental_update(
+            params.gen, state.average, 1 - _decay(recipe, state.step)
         )
-        params, opt_state, losses = game.update(state.params, state.opt_state, batch)
-        return TrainState(params, opt_state, key, state.step + 1), losses
+        losses = Players(*(unpenalised for _, unpenalised in values))
+        return TrainState(params, opt_state, average, key, state.step + 1), losses
 
     def steps(
         state: TrainState, images: Sequence[jax.Array]
@@ -128,21 +140,55 @@ def update(
     return steps
 
 
+def _decay(recipe: Recipe, step: jax.Array) -> jax.Array:
+    """How much of the average stays; little at first, so that it forgets the start."""
+    return jnp.minimum(recipe.average, (1 + step) / (10 + step))
+
+
 def _losses(recipe: Recipe, nets: Networks) -> Players:
-    """Gives the recipe's losses the players' networks."""
+    """Gives the recipe's losses the players' networks; each returns it twice.
 
-    def gen_loss(params: Players, batch: Batch) -> jax.Array:
-        fake = nets.gen.apply(params.gen, batch.gen_latents)
-        return recipe.losses.gen(nets.disc.apply(params.disc, fake))
+    The first is what is differentiated, with the penalty where the step has one; the
+    second is without, to be logged.
+    """
 
-    def disc_loss(params: Players, batch: Batch) -> jax.Array:
-        fake = nets.gen.apply(params.gen, batch.disc_latents)
+    def judge(params: Players, real: jax.Array, fake: jax.Array) -> list[jax.Array]:
         # One pass over both. Interleaved, since putting one after the other would
         # move half of a batch that is spread over devices to other devices.
-        both = jnp.stack([batch.real, fake], 1).reshape(-1, *fake.shape[1:])
+        both = jnp.stack([real, fake], 1).reshape(-1, *fake.shape[1:])
         logits = nets.disc.apply(params.disc, both)
         logits = logits.reshape(-1, 2, *logits.shape[1:])
-        return recipe.losses.disc(logits[:, 0], logits[:, 1])
+        return [logits[:, 0], logits[:, 1]]
+
+    def gen_loss(params: Players, batch: Batch) -> tuple[jax.Array, jax.Array]:
+        fake = nets.gen.apply(params.gen, batch.gen_latents)
+        if recipe.paired:  # the discriminator's own pass, which XLA computes once
+            loss = recipe.losses.gen(*judge(params, batch.real, fake))
+        else:
+            logits = nets.disc.apply(params.disc, fake)
+            loss = recipe.losses.gen(logits, logits)
+        return loss, loss
+
+    def disc_loss(params: Players, batch: Batch) -> tuple[jax.Array, jax.Array]:
+        fake = nets.gen.apply(params.gen, batch.disc_latents)
+        loss = recipe.losses.disc(*judge(params, batch.real, fake))
+        return loss + penalty(params, batch, fake), loss
+
+    def penalty(params: Players, batch: Batch, fake: jax.Array) -> jax.Array | float:
+        rule = recipe.penalty
+        if rule is None:
+            return 0.0
+
+        def logits(images: jax.Array) -> jax.Array:
+            return nets.disc.apply(params.disc, images)
+
+        def due() -> jax.Array:
+            total = gradient_penalty(logits, batch.real)
+            if rule.fake:
+                total += gradient_penalty(logits, fake)
+            return rule.gamma * rule.every * total
+
+        return jax.lax.cond(batch.step % rule.every == 0, due, lambda: jnp.zeros(()))
 
     return Players(gen_loss, disc_loss)
 
@@ -155,5 +201,10 @@ def scale(images: jax.Array) -> jax.Array:
 def sample(recipe: Recipe, gen_params: Any, key: jax.Array, n: int) -> jax.Array:
     """Draws digits: uint8[n, 28, 28]."""
     z = jax.random.normal(key, (n, recipe.latents))
-    images = networks(recipe).gen.apply(gen_params, z)[..., 0]
+    return render(recipe, gen_params, z)
+
+
+def render(recipe: Recipe, gen_params: Any, latents: jax.Array) -> jax.Array:
+    """Makes digits from latents float32[n, k]: uint8[n, 28, 28]."""
+    images = networks(recipe).gen.apply(gen_params, latents)[..., 0]
     return jnp.round((images + 1) * 127.5).clip(0, 255).astype(jnp.uint8)

@@ -4,6 +4,7 @@ import gzip
 import math
 import zlib
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -11,19 +12,27 @@ from mnist_gan._errors import UserError
 
 _UNSIGNED_BYTES = 0x08
 _MOST_AXES = 4
-_STEMS = ("train-images-idx3-ubyte", "train-images.idx3-ubyte")
+_PARTS = {"train": "train", "test": "t10k"}
+_KINDS = {"images": "idx3", "labels": "idx1"}
 
 
-def find(folder: Path) -> Path | None:
-    """Finds the training images among the original four files.
+def find(
+    folder: Path, split: str = "train", kind: Literal["images", "labels"] = "images"
+) -> Path | None:
+    """Finds one of the original four files.
 
     Args:
       folder: where to look.
+      split: `train` or `test`.
+      kind: what the file holds.
 
     Returns:
       The file, or None if the folder holds no such file.
     """
-    names = [stem + end for stem in _STEMS for end in ("", ".gz")]
+    stem = f"{_PARTS[split]}-{kind}"
+    names = [
+        f"{stem}{dash}{_KINDS[kind]}-ubyte{end}" for dash in "-." for end in ("", ".gz")
+    ]
     return next((folder / name for name in names if (folder / name).is_file()), None)
 
 

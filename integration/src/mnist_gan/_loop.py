@@ -203,7 +203,7 @@ def _loop(
 
 def _draw(plan: Plan, state: _game.TrainState, metrics: Metrics) -> None:
     folder = plan.folder
-    images = draw(plan.recipe, state.params.gen, seed=0, n=SHEET)
+    images = draw(plan.recipe, state.average, seed=0, n=SHEET)
     _pictures.save_samples(folder.sample_sheet, images)
     write_samples(folder.samples, images)
     losses = Players(gen=metrics.column("gen_loss"), disc=metrics.column("disc_loss"))

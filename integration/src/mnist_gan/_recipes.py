@@ -31,9 +31,14 @@ class Recipe(NamedTuple):
       latents: length of the vector that the generator starts from.
       generator: makes the generator, inside a Haiku transform.
       discriminator: makes the discriminator, inside a Haiku transform.
-      losses: the two losses; each takes what `_losses` describes.
+      losses: the two losses, as `_losses` describes them.
       chains: the optax chain of each player.
       equilibrium: each loss's value when the discriminator cannot tell, for the plots.
+      paired: whether both players look at the same made digits, and the generator's
+        loss at the real ones too; otherwise each draws latents of its own.
+      penalty: on the discriminator's slope, or None.
+      average: decay of the average of the generator that samples are drawn from; 0 to
+        draw from the last.
     """
 
     about: str
@@ -45,6 +50,9 @@ class Recipe(NamedTuple):
     losses: Players
     chains: Players
     equilibrium: Players
+    paired: bool = False
+    penalty: _losses.Penalty | None = None
+    average: float = 0.0
 
 
 _REFERENCE = Recipe(

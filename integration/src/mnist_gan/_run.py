@@ -73,6 +73,8 @@ class RunFolder:
         self.sample_sheet = path / "samples.png"
         self.loss_plot = path / "losses.png"
         self.events = path / "tensorboard"
+        self.evaluation = path / "evaluation.json"
+        self.evaluation_page = path / "evaluation.png"
 
     def __str__(self) -> str:
         return str(self.path)

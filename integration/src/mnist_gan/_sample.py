@@ -9,7 +9,7 @@ import numpy as np
 
 import arrow_jax
 from mnist_gan import _game, _pictures
-from mnist_gan._checkpoints import Checkpoints
+from mnist_gan._checkpoints import load_last
 from mnist_gan._errors import UserError
 from mnist_gan._files import check_writable
 from mnist_gan._recipes import Recipe, find_recipe
@@ -73,17 +73,9 @@ def sample(run: Path, *, n: int, seed: int, out: Path) -> None:
     folder = RunFolder(run)
     config = folder.load()
     recipe = find_recipe(config.recipe)
-    if not folder.checkpoints.is_dir():
-        raise UserError(f"{run}: has no checkpoint yet")
-    checkpoints = Checkpoints(folder.checkpoints)
-    try:
-        if checkpoints.latest_step() is None:
-            raise UserError(f"{run}: has no checkpoint yet")
-        like = jax.eval_shape(lambda: _game.init(recipe, config.seed))
-        state = checkpoints.restore(like, None).state
-    finally:
-        checkpoints.close()
-    images = draw(recipe, state.params.gen, seed=seed, n=n)
+    like = jax.eval_shape(lambda: _game.init(recipe, config.seed))
+    state = load_last(run, folder.checkpoints, like)
+    images = draw(recipe, state.average, seed=seed, n=n)
     out.parent.mkdir(parents=True, exist_ok=True)
     if out.suffix == ".png":
         _pictures.save_samples(out, images)
