@@ -14,8 +14,9 @@ READS = {
     "tolist": lambda x: x.tolist(),
     "str": str,
     "format": lambda x: f"{x:.2f}",
-    "asarray": np.asarray,
-    "array": np.array,
+    # Looked up when they are called: what was imported before is not seen.
+    "asarray": lambda x: np.asarray(x),  # noqa: PLW0108
+    "array": lambda x: np.array(x),  # noqa: PLW0108
     "device_get": lambda x: jax.device_get({"a": x}),
     "block_until_ready": lambda x: x.block_until_ready(),
     "block tree": lambda x: jax.block_until_ready({"a": x}),

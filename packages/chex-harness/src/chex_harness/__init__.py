@@ -9,10 +9,15 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from chex_harness._checks import CheckError, check, checked
+    from chex_harness._clock import FakeClock
     from chex_harness._collectives import Collective, assert_collectives, collectives
     from chex_harness._compiles import assert_compiles
     from chex_harness._devices import simulate_devices
     from chex_harness._donation import assert_donated
+    from chex_harness._fake_files import Denied, DiskFull, Slow, TornWrite, faulty_files
+    from chex_harness._fake_hosts import fake_hosts
+    from chex_harness._fake_mesh import fake_mesh
+    from chex_harness._fake_pmap import fake_pmap
     from chex_harness._faults import CutOff, CutOffError, Delay, Kill, Stop, at_step
     from chex_harness._gradients import assert_gradients
     from chex_harness._host_syncs import assert_no_host_sync
@@ -24,6 +29,7 @@ if TYPE_CHECKING:
     from chex_harness._spec import assert_spec
     from chex_harness._transfers import assert_no_transfers
     from chex_harness._trees import assert_trees_close
+    from chex_harness._variants import Variant
 
 __all__ = [
     "CheckError",
@@ -31,11 +37,17 @@ __all__ = [
     "CutOff",
     "CutOffError",
     "Delay",
+    "Denied",
+    "DiskFull",
+    "FakeClock",
     "Kill",
     "NonFinite",
     "Outcome",
     "ProcessesError",
+    "Slow",
     "Stop",
+    "TornWrite",
+    "Variant",
     "assert_collectives",
     "assert_compiles",
     "assert_donated",
@@ -50,6 +62,10 @@ __all__ = [
     "check",
     "checked",
     "collectives",
+    "fake_hosts",
+    "fake_mesh",
+    "fake_pmap",
+    "faulty_files",
     "find_nonfinite",
     "run_processes",
     "simulate_devices",
@@ -61,11 +77,17 @@ _HOMES = {
     "CutOff": "_faults",
     "CutOffError": "_faults",
     "Delay": "_faults",
+    "Denied": "_fake_files",
+    "DiskFull": "_fake_files",
+    "FakeClock": "_clock",
     "Kill": "_faults",
     "NonFinite": "_nonfinite",
     "Outcome": "_outcome",
     "ProcessesError": "_outcome",
+    "Slow": "_fake_files",
     "Stop": "_faults",
+    "TornWrite": "_fake_files",
+    "Variant": "_variants",
     "assert_collectives": "_collectives",
     "assert_compiles": "_compiles",
     "assert_donated": "_donation",
@@ -80,6 +102,10 @@ _HOMES = {
     "check": "_checks",
     "checked": "_checks",
     "collectives": "_collectives",
+    "fake_hosts": "_fake_hosts",
+    "fake_mesh": "_fake_mesh",
+    "fake_pmap": "_fake_pmap",
+    "faulty_files": "_fake_files",
     "find_nonfinite": "_nonfinite",
     "run_processes": "_processes",
     "simulate_devices": "_devices",

@@ -34,9 +34,9 @@ def assert_gradients(
     For each floating leaf of the arguments, in random directions, reverse mode,
     forward mode (where there is one) and central differences must agree. The
     difference is extrapolated (Richardson) over steps from eps^(1/5) downwards, and of
-    these the one with the smallest estimated error is taken; the sums run in float64 on the host, the
-    function in its own precision. At a kink, as of relu at 0, there is no derivative
-    to compare with.
+    these the one with the smallest estimated error is taken; the sums run in float64
+    on the host, the function in its own precision. At a kink, as of relu at 0, there
+    is no derivative to compare with.
 
     Args:
       fn: takes `args`; returns a pytree. Outputs that are not floating are ignored.

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
     import jax
 
+    from chex_harness._variants import Variant
+
+_VARIANTS = ("eager", "jit", "vmap", "devices", "shard_map")
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Adds `--cpu-devices` and `--forbid-skips`."""
@@ -43,6 +47,11 @@ def pytest_configure(config: pytest.Config) -> None:
         "over exactly n",
     )
     config.addinivalue_line("markers", MARKER)
+    config.addinivalue_line(
+        "markers",
+        "variants(*names): which variants the `variant` fixture runs the test in, of "
+        "eager, jit, vmap, devices, shard_map; all without it",
+    )
     try:
         simulate_devices(config.getoption("cpu_devices"))
     except (RuntimeError, ValueError) as error:
@@ -82,6 +91,22 @@ def mesh(devices: "list[jax.Device]") -> "jax.sharding.Mesh":
 
     auto = (jax.sharding.AxisType.Auto,)
     return jax.make_mesh((len(devices),), ("data",), auto, devices=devices)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Makes one test of each variant."""
+    if "variant" in metafunc.fixturenames:
+        marker = metafunc.definition.get_closest_marker("variants")
+        names = marker.args if marker else _VARIANTS
+        metafunc.parametrize("variant", names, indirect=True)
+
+
+@pytest.fixture
+def variant(request: pytest.FixtureRequest, devices: "list[jax.Device]") -> "Variant":
+    """A way to call a function, the test runs once in each: `variant(fn)(x)`."""
+    from chex_harness._variants import Variant  # noqa: PLC0415  (loads jax)
+
+    return Variant(request.param, devices=devices)
 
 
 @pytest.hookimpl(tryfirst=True)
