@@ -202,7 +202,7 @@ def bench(session: nox.Session) -> None:
 @nox.session(name="tests-tools", python=NEWEST)
 def tests_tools(session: nox.Session) -> None:
     """Test the programs in tools/."""
-    session.install("nox", "pytest", "uv", "-e", str(HARNESS))
+    session.install("nox", "pytest", "towncrier>=24.8", "uv", "-e", str(HARNESS))
     session.chdir(ROOT / "tools")
     session.run("pytest", "--forbid-skips", *session.posargs)
 

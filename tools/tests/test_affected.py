@@ -1,0 +1,139 @@
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+@pytest.fixture
+def tool(load):
+    return load("affected")
+
+
+@pytest.fixture
+def found(tool):
+    """a <- b <- c, with the harness in the tests of a and b, and d alone."""
+    return [
+        tool.Project("a", "packages/a", frozenset({"jax", "harness"})),
+        tool.Project("b", "packages/b", frozenset({"a", "harness"})),
+        tool.Project("c", "integration", frozenset({"b"})),
+        tool.Project("d", "packages/d", frozenset({"jax"})),
+        tool.Project("harness", "packages/harness", frozenset({"pytest"})),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changed", "wanted"),
+    [
+        ([], []),
+        (["packages/d/src/d/_x.py"], ["d"]),
+        (["packages/b/README.md"], ["b", "c"]),
+        (["packages/a/src/a.py"], ["a", "b", "c"]),
+        (["packages/harness/src/x.py"], ["a", "b", "c", "harness"]),
+        (["integration/tests/test_x.py", "packages/d/x"], ["c", "d"]),
+        (["noxfile.py"], ["a", "b", "c", "d", "harness"]),
+        ([".github/workflows/ci.yml"], ["a", "b", "c", "d", "harness"]),
+        (["tools/run.py", "packages/d/x"], ["a", "b", "c", "d", "harness"]),
+        (["packages/stray.txt"], ["a", "b", "c", "d", "harness"]),
+        (["packages/apart/x.py"], ["a", "b", "c", "d", "harness"]),
+        (["docs/index.md", "README.md", ".github/CODEOWNERS"], []),
+    ],
+)
+def test_a_change_reaches_what_needs_it(tool, found, changed, wanted):
+    assert tool.affected(found, changed) == wanted
+
+
+def test_circles_end(tool):
+    circle = [
+        tool.Project("a", "packages/a", frozenset({"b"})),
+        tool.Project("b", "packages/b", frozenset({"a"})),
+    ]
+    assert tool.affected(circle, ["packages/a/x"]) == ["a", "b"]
+
+
+def test_needs_are_read_from_dependencies_extras_and_groups(tool, tmp_path):
+    folder = tmp_path / "packages/x-y"
+    folder.mkdir(parents=True)
+    (folder / "pyproject.toml").write_text(
+        """
+[project]
+name = "X_y"
+dependencies = ["Jax.Lib>=1", "numpy[all]>=2; python_version > '3'"]
+[project.optional-dependencies]
+extra = ["pillow"]
+[dependency-groups]
+test = ["pytest>=8", {include-group = "more"}]
+more = ["chex_harness @ file:///x"]
+"""
+    )
+    (one,) = tool.projects(tmp_path)
+    assert one.name == "x-y"
+    assert one.folder == "packages/x-y"
+    assert one.needs == {"jax-lib", "numpy", "pillow", "pytest", "chex-harness"}
+
+
+def test_this_repository(tool):
+    found = {p.name: p for p in tool.projects(ROOT)}
+    everything = sorted(found)
+    assert tool.affected(found.values(), ["packages/chex-harness/src/x.py"]) == (
+        everything  # all are tested with it
+    )
+    of_loader = tool.affected(found.values(), ["packages/arrow-jax/src/x.py"])
+    assert of_loader == ["arrow-jax", "mnist-gan"]
+
+
+@pytest.fixture
+def clone(tool, tmp_path, monkeypatch):
+    """A repository of one package with a branch; the tool looks at it."""
+
+    def git(*arguments):
+        name = ["-c", "user.name=n", "-c", "user.email=e"]
+        command = ["git", "-C", str(tmp_path), *name, *arguments]
+        subprocess.run(command, check=True, capture_output=True)
+
+    package = tmp_path / "packages/p"
+    package.mkdir(parents=True)
+    (package / "pyproject.toml").write_text('[project]\nname = "p"\n')
+    git("init", "-b", "main")
+    git("add", ".")
+    git("commit", "-m", "one")
+    git("switch", "-c", "change")
+    monkeypatch.setattr(tool, "ROOT", tmp_path)
+    return tmp_path, git
+
+
+def test_the_base_is_where_the_branch_left_it(tool, clone, capsys):
+    root, git = clone
+    (root / "packages/p/tést.py").write_text("x")
+    git("add", ".")
+    git("commit", "-m", "two")
+    git("switch", "main")
+    (root / "other.txt").write_text("later on main")
+    git("add", ".")
+    git("commit", "-m", "three")
+    git("switch", "change")
+    assert tool.changed_since(root, "main") == ["packages/p/tést.py"]
+    assert tool.main(["--base", "main"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"project": ["p"]}
+
+
+def test_an_unknown_base_is_one_line_and_exit_code_2(tool, clone, capsys):
+    assert tool.main(["--base", "nowhere"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("affected.py: git cannot compare with 'nowhere'")
+    assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [[], ["--base", "main", "a.py"]])
+def test_either_files_or_a_base(tool, capsys, arguments):
+    with pytest.raises(SystemExit):
+        tool.main(arguments)
+    assert "either files or --base REF" in capsys.readouterr().err
+
+
+def test_files_by_name(tool, capsys):
+    assert tool.main(["packages/jraph-kit/x.py"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said == {"project": ["jraph-kit", "mnist-gan"]}

@@ -1,0 +1,165 @@
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PROJECT = '[project]\nname = "x-y"\nversion = "0.1.0"\n'
+START = "# Changelog of x-y\n\n<!-- towncrier release notes start -->\n"
+
+
+@pytest.fixture
+def tool(load):
+    return load("release")
+
+
+@pytest.fixture
+def git(tmp_path):
+    def run(*arguments):
+        name = ["-c", "user.name=n", "-c", "user.email=e"]
+        command = ["git", "-C", str(tmp_path), *name, *arguments]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        return done.stdout.strip()
+
+    return run
+
+
+@pytest.fixture
+def repository(git, tmp_path, tool, monkeypatch):
+    """A repository of one unreleased package; the tool looks at it."""
+    package = tmp_path / "packages/x-y"
+    (package / "changelog.d").mkdir(parents=True)
+    (package / "pyproject.toml").write_text(PROJECT)
+    (package / "CHANGELOG.md").write_text(START)
+    (package / "changelog.d/+first.added.md").write_text("`f` does it.\n")
+    settings = (ROOT / "pyproject.toml").read_text()
+    (tmp_path / "pyproject.toml").write_text(settings)
+    git("init", "-b", "main")
+    git("add", ".")
+    git("commit", "-m", "one")
+    monkeypatch.setattr(tool, "ROOT", tmp_path)
+    return tmp_path
+
+
+def add(repository, git, name):
+    folder = repository / "packages/x-y/changelog.d"
+    folder.mkdir(exist_ok=True)  # git keeps no empty folder
+    (folder / name).write_text("A change.\n")
+    git("add", ".")
+    git("commit", "-m", name)
+
+
+def released(tool, repository, git, version=None):
+    """Releases as the printed lines say."""
+    tag = tool.prepare(repository, "x-y", version)
+    git("commit", "--all", "--message", f"Release {tag}")
+    git("tag", tag)
+    return tag
+
+
+def test_the_first_release_has_the_version_that_was_stated(tool, repository, git):
+    assert released(tool, repository, git) == "x-y-v0.1.0"
+    package = repository / "packages/x-y"
+    changelog = (package / "CHANGELOG.md").read_text()
+    assert changelog.startswith(START)
+    assert "\n## 0.1.0 (" in changelog
+    assert "### Added\n\n- `f` does it.\n" in changelog
+    assert not list(package.glob("changelog.d/*.md"))
+    assert tool.check_tag(repository, "x-y-v0.1.0") == package
+
+
+def test_later_releases_are_above_and_stay_in_order(tool, repository, git):
+    released(tool, repository, git)
+    add(repository, git, "+bug.fixed.md")
+    assert released(tool, repository, git) == "x-y-v0.1.1"
+    add(repository, git, "+more.added.md")
+    assert released(tool, repository, git, "0.4.0") == "x-y-v0.4.0"
+    folder = repository / "packages/x-y"
+    assert tool.released_versions(folder) == ["0.4.0", "0.1.1", "0.1.0"]
+    assert tool.stated_version(folder) == "0.4.0"
+
+
+@pytest.mark.parametrize(
+    ("current", "kinds", "wanted"),
+    [
+        ("0.1.4", {"fixed"}, "0.1.5"),
+        ("0.1.4", {"fixed", "added"}, "0.2.0"),
+        ("0.1.4", {"removed"}, "0.2.0"),
+        ("1.1.4", {"fixed"}, "1.1.5"),
+        ("1.1.4", {"added"}, "1.2.0"),
+        ("1.1.4", {"added", "changed"}, "2.0.0"),
+    ],
+)
+def test_the_kinds_of_changes_decide_the_step(tool, current, kinds, wanted):
+    assert tool.next_version(current, kinds) == wanted
+
+
+@pytest.mark.parametrize(
+    ("version", "complaint"),
+    [
+        ("0.0.9", "added ask for 0.1.0 or more"),
+        ("1.0", "wanted three numbers"),
+        ("v1.0.0", "wanted three numbers"),
+    ],
+)
+def test_versions_that_do_not_serve(tool, repository, git, version, complaint):
+    with pytest.raises(tool.ReleaseError, match=complaint):
+        tool.prepare(repository, "x-y", version)
+    assert git("status", "--porcelain") == ""
+
+
+def test_an_unknown_package(tool, repository):
+    with pytest.raises(tool.ReleaseError, match="there is none; take x-y"):
+        tool.prepare(repository, "z", None)
+
+
+def test_what_is_not_clean_is_refused(tool, repository, git):
+    (repository / "new.txt").write_text("x")
+    with pytest.raises(tool.ReleaseError, match=r"not clean: \?\? new.txt"):
+        tool.prepare(repository, "x-y", None)
+
+
+def test_another_branch_is_refused(tool, repository, git):
+    git("switch", "-c", "other")
+    with pytest.raises(tool.ReleaseError, match="on branch other, wanted main"):
+        tool.prepare(repository, "x-y", None)
+
+
+def test_a_tag_that_exists_is_refused(tool, repository, git):
+    git("tag", "x-y-v0.1.0")
+    with pytest.raises(tool.ReleaseError, match=r"tag x-y-v0\.1\.0 exists"):
+        tool.prepare(repository, "x-y", None)
+
+
+def test_nothing_to_release_is_refused(tool, repository, git):
+    released(tool, repository, git)
+    with pytest.raises(tool.ReleaseError, match="holds nothing to release"):
+        tool.prepare(repository, "x-y", None)
+
+
+def test_tags_that_the_tree_does_not_bear_out(tool, repository, git):
+    def refused(tag, complaint):
+        with pytest.raises(tool.ReleaseError, match=complaint):
+            tool.check_tag(repository, tag)
+
+    refused("x-y-v0.1.0", "the newest version in CHANGELOG.md is none")
+    released(tool, repository, git)
+    refused("x-y-0.1.0", "wanted PACKAGE-vVERSION")
+    refused("x-y-v0.2.0", r"pyproject.toml has 0\.1\.0")
+    refused("z-v0.1.0", "there is none; take x-y")
+    add(repository, git, "+bug.fixed.md")
+    refused("x-y-v0.1.0", "1 fragments are left")
+
+
+def test_the_command_says_what_to_type_next(tool, repository, capsys):
+    assert tool.main(["x-y"]) == 0
+    said = capsys.readouterr().out
+    assert "git commit --all --message 'Release x-y-v0.1.0'" in said
+    assert "git tag x-y-v0.1.0 && git push origin x-y-v0.1.0" in said
+
+
+def test_a_refusal_is_one_line_and_exit_code_2(tool, repository, capsys):
+    assert tool.main(["x-y", "0.0.1"]) == 2
+    assert tool.main(["--check", "x-y"]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == said.count("release.py: ") == 2
