@@ -24,11 +24,11 @@ def loss(params):
     return jax.tree.reduce(jnp.add, squares)
 
 
-def of_chain(chain):
+def of_chain(chain, **extra):
     """A chain as the triple (init, step, params)."""
 
     def step(params, state):
-        updates, state = chain.update(jax.grad(loss)(params), state, params)
+        updates, state = chain.update(jax.grad(loss)(params), state, params, **extra)
         return optax.apply_updates(params, updates), state
 
     return chain.init, step, params_of
@@ -77,6 +77,16 @@ TABLE = {
                 0.9,
             )
         )
+    ),
+    "gauss_newton_cg": of_chain(
+        oc.gauss_newton_cg(iterations=2),
+        model=lambda params: params,
+        loss=loss,
+    ),
+    "natural_gradient": of_chain(
+        oc.natural_gradient(iterations=2, max_kl=0.1),
+        model=lambda params: params,
+        kl=lambda old, new: loss(jax.tree.map(jnp.subtract, old, new)),
     ),
     "two_player": of_game(oc.two_player),
     "alternating": of_game(oc.alternating),

@@ -12,6 +12,16 @@ from optax_chains._control_variates import (
     delta_method,
     moving_average_baseline,
 )
+from optax_chains._curvature import (
+    fisher_diag,
+    gauss_newton_operator,
+    gauss_newton_vp,
+    hessian,
+    hessian_diag,
+    hessian_diag_hutchinson,
+    hessian_matrix,
+    hvp,
+)
 from optax_chains._decay_mask import decay_mask
 from optax_chains._distributions import (
     Distribution,
@@ -37,6 +47,7 @@ from optax_chains._players import Players, TwoPlayer, own_gradients
 from optax_chains._report import ReportState, read_report, report
 from optax_chains._rmsprop import rmsprop
 from optax_chains._scale_by_rate import RateState, scale_by_rate
+from optax_chains._second_order import gauss_newton_cg, natural_gradient
 from optax_chains._sgd_momentum import sgd_momentum
 from optax_chains._skip_nonfinite import SkipState, skip_nonfinite
 from optax_chains._two_player import two_player
@@ -71,14 +82,24 @@ __all__ = [
     "ema_params",
     "epsilon",
     "extragradient",
+    "fisher_diag",
     "freeze",
     "gan_adam",
+    "gauss_newton_cg",
+    "gauss_newton_operator",
+    "gauss_newton_vp",
+    "hessian",
+    "hessian_diag",
+    "hessian_diag_hutchinson",
+    "hessian_matrix",
+    "hvp",
     "lamb_large_batch",
     "lazy",
     "lookahead",
     "measure_valued_jacobians",
     "migrate",
     "moving_average_baseline",
+    "natural_gradient",
     "noise_multiplier_for",
     "optimistic",
     "own_gradients",

@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from optax_chains._microbatches import sum_over_microbatches
 from optax_chains._norms import global_norm
 
 # The norm is a float32 sum, and off by its rounding; clipping a little shorter keeps
@@ -111,24 +112,14 @@ def dp_sgd(
     def gradient(
         params: Any, batch: Any, key: jax.Array, *shared: Any, valid: Any = None
     ) -> tuple[jax.Array, Any]:
-        n = jax.tree.leaves(batch)[0].shape[0]
-        if microbatch_size is not None and n % microbatch_size:
-            raise ValueError(
-                f"dp_sgd: microbatch_size is {microbatch_size}, which does not divide "
-                f"the {n} rows of the batch; pad the batch, with valid=False"
-            )
         if valid is None:
-            valid = jnp.ones(n, bool)
-        m = microbatch_size or n
-
-        def add(carry: Any, rows: Any) -> tuple[Any, None]:
-            return jax.tree.map(
-                jnp.add, carry, sum_of_clipped(params, rows, shared)
-            ), None
-
+            valid = jnp.ones(jax.tree.leaves(batch)[0].shape[0], bool)
         zeros = jax.tree.map(lambda p: jnp.zeros_like(p, jnp.float32), params)
-        (value, total), _ = jax.lax.scan(
-            add, (jnp.float32(0), zeros), _microbatches((batch, valid), m)
+        value, total = sum_over_microbatches(
+            lambda rows: sum_of_clipped(params, rows, shared),
+            (batch, valid),
+            size=microbatch_size,
+            zero=(jnp.float32(0), zeros),
         )
         leaves, treedef = jax.tree.flatten(total)
         keys = jax.random.split(key, len(leaves))
@@ -145,15 +136,3 @@ def dp_sgd(
         return value / jnp.maximum(jnp.sum(valid), 1), grads
 
     return gradient
-
-
-def _microbatches(rows: Any, m: int) -> Any:
-    """[n, ...] as [n / m, m, ...], with every (n / m)-th row in one micro-batch.
-
-    So each has rows of every device that the rows are sharded over, where consecutive
-    ones would be all on the same device. (`optax.microbatching` does this too, but not
-    on explicit mesh axes: it compares jax's version as text, 0.12 with 0.7.)
-    """
-    return jax.tree.map(
-        lambda x: jnp.swapaxes(x.reshape(m, x.shape[0] // m, *x.shape[1:]), 0, 1), rows
-    )

@@ -1,0 +1,72 @@
+"""Solving A x = b for a positive A that is known by its products only.
+
+`jax.scipy.sparse.linalg.cg` does the same, but not where mesh axes are explicit: its
+inner products are matrix products, which ask where their result shall be.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+
+class _Iterate(NamedTuple):
+    x: Any
+    residual: Any
+    direction: Any
+    square: jax.Array  # of the residual's norm
+    count: jax.Array
+
+
+def inner(a: Any, b: Any) -> jax.Array:
+    """The inner product of two trees, float32[]."""
+    products = jax.tree.map(
+        lambda x, y: jnp.sum(x.astype(jnp.float32) * y.astype(jnp.float32)), a, b
+    )
+    return jax.tree.reduce(jnp.add, products, jnp.float32(0))
+
+
+def conjugate_gradient(
+    product: Callable[[Any], Any], b: Any, *, iterations: int, tolerance: float
+) -> Any:
+    """Solves A x = b from x = 0 on.
+
+    Args:
+      product: `v -> A v`, on trees like `b`; A symmetric and positive.
+      b: a pytree of arrays.
+      iterations: at most.
+      tolerance: of the residual's norm, in units of that of b.
+
+    References:
+      Hestenes, Stiefel, 1952, [Methods of Conjugate Gradients for Solving Linear
+      Systems](https://doi.org/10.6028/jres.049.044), section 3.
+    """
+
+    def unfinished(i: _Iterate) -> jax.Array:
+        return (i.count < iterations) & (i.square > stop)
+
+    def step(i: _Iterate) -> _Iterate:
+        a_direction = product(i.direction)
+        curvature = inner(i.direction, a_direction)
+        # Rounding, or a matrix that is not positive: stay where one is.
+        length = jnp.where(curvature > 0, i.square / curvature, 0.0)
+        residual = _add(i.residual, a_direction, -length)
+        square = inner(residual, residual)
+        return _Iterate(
+            _add(i.x, i.direction, length),
+            residual,
+            _add(residual, i.direction, square / i.square),
+            jnp.where(curvature > 0, square, 0.0),
+            i.count + 1,
+        )
+
+    square = inner(b, b)
+    stop = tolerance**2 * square
+    zero = jax.tree.map(jnp.zeros_like, b)
+    start = _Iterate(zero, b, b, square, jnp.int32(0))
+    return jax.lax.while_loop(unfinished, step, start).x
+
+
+def _add(a: Any, b: Any, factor: jax.Array) -> Any:
+    return jax.tree.map(lambda x, y: x + factor.astype(x.dtype) * y, a, b)

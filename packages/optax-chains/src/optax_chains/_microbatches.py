@@ -1,0 +1,39 @@
+"""A batch in pieces, for sums over examples that do not fit in memory at once."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+
+def sum_over_microbatches(
+    function: Callable[[Any], Any], rows: Any, *, size: int | None, zero: Any
+) -> Any:
+    """Adds up what a function gives for each micro-batch, one after the other.
+
+    Args:
+      function: rows -> a tree like `zero`.
+      rows: a tree of arrays [n, ...].
+      size: rows in a micro-batch, which divides n; None for all.
+      zero: the sum of nothing.
+    """
+    n = jax.tree.leaves(rows)[0].shape[0]
+    size = size or n
+    if n % size:
+        raise ValueError(
+            f"microbatch_size is {size}, which does not divide the {n} rows of the "
+            "batch; pad the batch, or type a divisor"
+        )
+
+    def add(carry: Any, rows: Any) -> tuple[Any, None]:
+        return jax.tree.map(jnp.add, carry, function(rows)), None
+
+    # Every (n / size)-th row goes into one micro-batch: each has rows of every device
+    # that the rows are sharded over, where consecutive ones would be all on the same.
+    # optax.microbatching does so too, but not on explicit mesh axes: it compares jax's
+    # version as text, 0.12 with 0.7.
+    pieces = jax.tree.map(
+        lambda x: jnp.swapaxes(x.reshape(size, n // size, *x.shape[1:]), 0, 1), rows
+    )
+    return jax.lax.scan(add, zero, pieces)[0]
