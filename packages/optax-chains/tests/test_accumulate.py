@@ -75,3 +75,11 @@ def test_steps_that_wait_do_not_run_the_chain():
 def test_nothing_to_wait_for_is_refused():
     with pytest.raises(ValueError, match="every is 0; type 1 or more"):
         accumulate(optax.sgd(1.0), every=0)
+
+
+def test_an_infinity_spoils_no_step_but_its_own():
+    chain = accumulate(optax.sgd(1.0), every=2)
+    state = chain.init(jnp.float32(0))
+    for g, wanted in ((jnp.inf, -0.0), (1.0, -jnp.inf), (1.0, -0.0), (3.0, -2.0)):
+        updates, state = chain.update(jnp.float32(g), state)
+        assert float(updates) == wanted

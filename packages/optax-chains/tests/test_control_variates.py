@@ -125,19 +125,3 @@ def test_the_baseline_is_the_moving_average_and_helps_the_score():
         wanted = np.average(means, weights=weights)
         np.testing.assert_allclose(baseline.value(None, None, state), wanted, rtol=1e-5)
     assert max(spread[1:]) < 0.02 * spread[0]  # E f is 11.6, and its square matters
-
-
-def test_jit_equals_eager():
-    def of(key, state):
-        return control_variates_jacobians(
-            cosine, moving_average_baseline(), score_function_jacobians, PARAMS,
-            gaussian, key=key, num_samples=3, state=state, coefficient=None,
-        )  # fmt: skip
-
-    _, state = of(KEY, None)
-    for a, b in zip(
-        jax.tree.leaves(of(KEY, state)),
-        jax.tree.leaves(jax.jit(of)(KEY, state)),
-        strict=True,
-    ):
-        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)

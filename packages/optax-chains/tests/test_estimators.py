@@ -137,15 +137,3 @@ def test_any_distribution_will_do(name):
     p = 1 / (1 + np.exp(-np.array([0.3, -1.0])))
     slope = p * (1 - p)
     assert_is_mean(found, [slope[0] * (p[1] + 1), slope[1] * p[0]])
-
-
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_jit_equals_eager_and_keys_make_the_samples(name):
-    def of(key):
-        return ESTIMATORS[name](jnp.sum, PARAMS, gaussian, key, num_samples=3)
-
-    a, b = of(KEY), jax.jit(of)(KEY)
-    jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-5), a, b)
-    other = of(jax.random.key(1))
-    assert name == "pathwise" or not np.array_equal(a["mean"], other["mean"])
-    assert not np.array_equal(a["log_scale"], other["log_scale"])

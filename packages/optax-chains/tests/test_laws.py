@@ -1,4 +1,4 @@
-"""Laws that every chain and game obeys, over a table of them all."""
+"""Laws that every chain, game and function obeys, over tables of them all."""
 
 import functools
 import pickle
@@ -163,3 +163,92 @@ def test_the_state_pickles(init, step, make):
     state = init(params)
     again = pickle.loads(pickle.dumps(jax.device_get(state)))
     assert_trees_close(step(params, again), step(params, state))
+
+
+KEY = jax.random.key(0)
+EXAMPLES = jnp.linspace(-1, 1, 12).reshape(4, 3)
+SMALL = {"w": jnp.array([0.5, -1.0, 2.0]), "b": jnp.array(0.3)}
+
+
+def outputs_of(params):
+    return jnp.tanh(EXAMPLES @ params["w"] + params["b"])
+
+
+def loss_of(params, x=EXAMPLES):
+    return jnp.sum(jnp.tanh(x @ params["w"] + params["b"]) ** 2)
+
+
+def gaussian(params):
+    return oc.Normal(params["w"], jnp.exp(params["b"]) * jnp.ones(3))
+
+
+def estimated(estimator):
+    return lambda params: estimator(
+        lambda x: jnp.sum(jnp.cos(x)), params, gaussian, KEY, num_samples=2
+    )
+
+
+def controlled(control_variate):
+    return lambda params: oc.control_variates_jacobians(
+        jnp.sum,
+        control_variate,
+        oc.score_function_jacobians,
+        params,
+        gaussian,
+        key=KEY,
+        num_samples=2,
+    )
+
+
+PRIVATE = oc.dp_sgd(loss_of, clip_norm=0.1, noise_multiplier=1.0, expected_batch_size=4)
+FUNCTIONS = {
+    "hvp": lambda params: oc.hvp(loss_of, params, params),
+    "gauss_newton_operator": lambda params: oc.gauss_newton_operator(
+        outputs_of, jnp.sum, params
+    )(params),
+    "gauss_newton_vp": lambda params: oc.gauss_newton_vp(
+        outputs_of, lambda y: jnp.sum(y**2), params, params
+    ),
+    "hessian": lambda params: oc.hessian(loss_of, params),
+    "hessian_matrix": lambda params: oc.hessian_matrix(loss_of, params),
+    "hessian_diag": lambda params: oc.hessian_diag(loss_of, params),
+    "hessian_diag_hutchinson": lambda params: oc.hessian_diag_hutchinson(
+        loss_of, params, key=KEY, num_samples=2
+    ),
+    "fisher_diag": lambda params: oc.fisher_diag(loss_of, params, EXAMPLES),
+    "dp_sgd": lambda params: PRIVATE(params, EXAMPLES, KEY),
+    "score_function_jacobians": estimated(oc.score_function_jacobians),
+    "pathwise_jacobians": estimated(oc.pathwise_jacobians),
+    "measure_valued_jacobians": estimated(oc.measure_valued_jacobians),
+    "delta_method": controlled(oc.delta_method(jnp.sum)),
+    "moving_average_baseline": controlled(oc.moving_average_baseline()),
+    "decay_mask": lambda params: jax.tree.map(jnp.asarray, oc.decay_mask(params)),
+}
+# What works with states and names, and not with arrays that are traced.
+OTHERS = {
+    "control_variates_jacobians",  # of which the two control variates are rows
+    "ema_params",
+    "epsilon",
+    "migrate",
+    "noise_multiplier_for",
+    "own_gradients",  # in every game
+    "read_report",
+}
+
+
+@pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
+def test_functions_give_the_same_under_jit_and_compile_once(function):
+    def fresh(params):
+        return function(params)
+
+    jitted = jax.jit(fresh)
+    other = jax.tree.map(lambda x: 0.5 * x, SMALL)
+    with assert_compiles(1):
+        found = jitted(SMALL)
+        jitted(other)
+    assert_trees_close(found, function(SMALL), atol=1e-5)
+
+
+def test_every_public_function_is_in_a_table():
+    functions = {n for n in oc.__all__ if not isinstance(getattr(oc, n), type)}
+    assert functions == {*TABLE, *FUNCTIONS, *OTHERS} - {"nested"}

@@ -34,6 +34,10 @@ def accumulate(
     costs one float32 tree; the chain's update runs on the steps that need it only.
     Other steps leave every bit of the parameters as it is.
 
+    `optax.MultiSteps` has the same state, but runs the chain at every call and throws
+    the result away, and empties its sum by a product with 0, so that one infinity
+    spoils all steps to come.
+
     This is for gradients that arrive one by one. Where one call can see the whole
     batch, `optax.microbatching.microbatch` needs no state.
 
