@@ -22,16 +22,19 @@ if TYPE_CHECKING:
     from chex_harness._gradients import assert_gradients
     from chex_harness._host_syncs import assert_no_host_sync
     from chex_harness._hosts import assert_same_on_all_hosts
+    from chex_harness._laws import LAWS, Laws
     from chex_harness._nonfinite import NonFinite, find_nonfinite
     from chex_harness._outcome import Outcome, ProcessesError
     from chex_harness._processes import run_processes
     from chex_harness._shardings import assert_sharding
     from chex_harness._spec import assert_spec
+    from chex_harness._specimen import Specimen
     from chex_harness._transfers import assert_no_transfers
     from chex_harness._trees import assert_trees_close
     from chex_harness._variants import Variant
 
 __all__ = [
+    "LAWS",
     "CheckError",
     "Collective",
     "CutOff",
@@ -41,10 +44,12 @@ __all__ = [
     "DiskFull",
     "FakeClock",
     "Kill",
+    "Laws",
     "NonFinite",
     "Outcome",
     "ProcessesError",
     "Slow",
+    "Specimen",
     "Stop",
     "TornWrite",
     "Variant",
@@ -81,10 +86,13 @@ _HOMES = {
     "DiskFull": "_fake_files",
     "FakeClock": "_clock",
     "Kill": "_faults",
+    "LAWS": "_laws",
+    "Laws": "_laws",
     "NonFinite": "_nonfinite",
     "Outcome": "_outcome",
     "ProcessesError": "_outcome",
     "Slow": "_fake_files",
+    "Specimen": "_specimen",
     "Stop": "_faults",
     "TornWrite": "_fake_files",
     "Variant": "_variants",

@@ -63,7 +63,7 @@ def arrays(
 
 
 def _values(dtype: Any, allow_nan: bool) -> st.SearchStrategy[Any]:  # noqa: FBT001
-    if dtype == bool:
+    if dtype.kind == "b":
         return st.booleans()
     if jnp.issubdtype(dtype, jnp.integer):
         low = 0 if jnp.issubdtype(dtype, jnp.unsignedinteger) else -_LARGEST
@@ -116,7 +116,9 @@ def pytrees(
             | st.tuples(inner, some)
         )
 
-    trees = st.recursive(leaves or arrays(), larger, max_leaves=max_leaves)
+    trees = st.recursive(
+        arrays() if leaves is None else leaves, larger, max_leaves=max_leaves
+    )
     return trees.filter(lambda tree: bool(jax.tree.leaves(tree)))
 
 
@@ -167,7 +169,7 @@ def meshes(
     def shapes() -> list[tuple[int, ...]]:
         n = jax.device_count()
         powers = [2**i for i in range(n.bit_length()) if 2**i <= n]
-        one = [(a,) for a in powers]
+        one: list[tuple[int, ...]] = [(a,) for a in powers]
         if len(names) < 2:
             return one
         return one + [(a, b) for a in powers for b in powers if b > 1 and a * b <= n]
@@ -210,4 +212,4 @@ def shardings(
             ]
         return st.sampled_from([NamedSharding(mesh, spec) for spec in found])
 
-    return (mesh or meshes()).flatmap(specs)
+    return (meshes() if mesh is None else mesh).flatmap(specs)

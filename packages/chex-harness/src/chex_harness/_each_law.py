@@ -1,0 +1,191 @@
+"""The laws themselves: each holds for one specimen or raises.
+
+What a law compares is computed twice from the same arguments, in two ways.
+"""
+
+import pickle
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.sharding import AxisType, NamedSharding, PartitionSpec
+
+from chex_harness._compiles import assert_compiles
+from chex_harness._nonfinite import find_nonfinite
+from chex_harness._shardings import assert_sharding
+from chex_harness._spec import assert_spec
+from chex_harness._specimen import Specimen
+from chex_harness._trees import assert_trees_close
+
+
+def _close(specimen: Specimen, found: Any, wanted: Any) -> None:
+    assert_trees_close(found, wanted, rtol=specimen.rtol, atol=specimen.atol)
+
+
+def _is_key(leaf: Any) -> bool:
+    dtype = getattr(leaf, "dtype", None)
+    return dtype is not None and jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key)
+
+
+def _is_floating(leaf: Any) -> bool:
+    return not _is_key(leaf) and jnp.issubdtype(jnp.result_type(leaf), jnp.floating)
+
+
+def _other(args: Any) -> Any:
+    """Other values of the same types and signs."""
+    return jax.tree.map(lambda x: x * 0.75 if _is_floating(x) else x, args)
+
+
+def jit_equals_eager(specimen: Specimen) -> None:
+    """Compiled or not, the result is one."""
+    args = specimen.args("float32")
+    _close(specimen, jax.jit(specimen.fn)(*args), specimen.fn(*args))
+
+
+def vmap_equals_a_loop(specimen: Specimen) -> None:
+    """`vmap` over two sets of arguments gives what a loop gives."""
+    args = specimen.args("float32")
+    both = [args, _other(args)]
+    stacked = jax.tree.map(lambda *x: jnp.stack(x), *both)
+    loop = [specimen.fn(*one) for one in both]
+    found = jax.vmap(specimen.fn)(*stacked)
+    _close(specimen, found, jax.tree.map(lambda *x: jnp.stack(x), *loop))
+
+
+def dtype_is_kept(specimen: Specimen) -> None:
+    """Floating outputs have the dtype of the arguments."""
+    for dtype in specimen.dtypes:
+        out = jax.eval_shape(specimen.fn, *specimen.args(dtype))
+        wrong = [
+            f"out{jax.tree_util.keystr(path)} is {leaf.dtype}"
+            for path, leaf in jax.tree.leaves_with_path(out)
+            if _is_floating(leaf) and leaf.dtype != dtype
+        ]
+        if wrong:
+            raise AssertionError(f"of {dtype} arguments, {', '.join(wrong)}")
+
+
+def promotion_is_strict(specimen: Specimen) -> None:
+    """No dtype is promoted implicitly."""
+    args = specimen.args("float32")
+    with jax.numpy_dtype_promotion("strict"):
+        jax.eval_shape(specimen.fn, *args)
+
+
+def second_call_compiles_nothing(specimen: Specimen) -> None:
+    """What comes out of a step goes in again without another compilation."""
+    args = specimen.args("float32")
+    args = tuple(jax.tree.map(jnp.asarray, args))
+    others = _other(args)
+
+    def fresh(*args: Any) -> Any:  # jit's cache belongs to the function
+        return specimen.fn(*args)
+
+    jitted = jax.jit(fresh)
+    with assert_compiles(1):
+        out = jitted(*args)
+        jitted(*(_fed(specimen, out, args) if specimen.carry else others))
+
+
+def _fed(specimen: Specimen, out: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    # A NamedTuple is one state, a plain tuple is several outputs.
+    carried = out if type(out) is tuple else (out,)
+    return (*carried[: specimen.carry], *args[specimen.carry :])
+
+
+def init_works_abstractly(specimen: Specimen) -> None:
+    """`jax.eval_shape` of `init` gives the types of the real state."""
+    if specimen.init is None:
+        return
+    args = specimen.init_args()
+    assert_spec(specimen.init(*args), jax.eval_shape(specimen.init, *args))
+
+
+def sharding_is_kept(specimen: Specimen) -> None:
+    """A step leaves what it carries where it was."""
+    args = specimen.args("float32")
+    n = jax.device_count()
+    mesh = jax.make_mesh((n,), ("data",), (AxisType.Auto,))
+
+    def place(leaf: Any) -> Any:
+        shape = jnp.shape(leaf)
+        rows = shape and shape[0] % n == 0 and shape[0] > 0
+        spec = PartitionSpec("data") if rows else PartitionSpec()
+        return NamedSharding(mesh, spec)
+
+    carried = args[: specimen.carry]
+    where = jax.tree.map(place, carried)
+    if not any(s.spec for s in jax.tree.leaves(where)):
+        raise AssertionError(
+            f"no carried leaf has a first axis that {n} devices divide, so the law "
+            "says nothing; make the arguments larger"
+        )
+    carried = jax.device_put(carried, where)
+    rest = args[specimen.carry :]
+    after = jax.jit(specimen.fn)(*carried, *rest)
+    assert_sharding(_fed(specimen, after, args)[: specimen.carry], where)
+
+
+def it_pickles(specimen: Specimen) -> None:
+    """State and parameters go through pickle, and the function takes them after."""
+    args = specimen.args("float32")
+    tree = (
+        args if specimen.init is None else (specimen.init(*specimen.init_args()), args)
+    )
+    plain = jax.tree.map(lambda x: jax.random.key_data(x) if _is_key(x) else x, tree)
+    again = pickle.loads(pickle.dumps(jax.device_get(plain)))  # noqa: S301  (our own)
+    assert_trees_close(again, jax.device_get(plain), rtol=0)
+    back = again if specimen.init is None else again[1]
+    back = jax.tree.map(
+        lambda x, old: jax.random.wrap_key_data(x) if _is_key(old) else x, back, args
+    )
+    _close(specimen, specimen.fn(*back), specimen.fn(*args))
+
+
+def gradient_is_finite(specimen: Specimen) -> None:
+    """Gradients are finite, and reach every leaf."""
+    args = specimen.args("float32")
+
+    def loss(*args: Any) -> jax.Array:
+        leaves = [y for y in jax.tree.leaves(specimen.fn(*args)) if _is_floating(y)]
+        return jnp.sum(jnp.stack([jnp.mean(jnp.square(y)) for y in leaves]))
+
+    gradient = jax.grad(loss, specimen.grad, allow_int=True)
+    found = jax.jit(gradient)(*args)
+    leaves = jax.tree.leaves_with_path(found)
+    leaves = [(p, g) for p, g in leaves if g.dtype != jax.dtypes.float0]
+    if not all(bool(jnp.isfinite(g).all()) for _, g in leaves):
+        raise AssertionError(f"not finite: {find_nonfinite(gradient, *args)}")
+    for path, g in leaves:
+        if not bool((g != 0).any()):
+            position = specimen.grad[getattr(path[0], "idx", 0)]
+            where = f"args[{position}]{jax.tree_util.keystr(path[1:])}"
+            raise AssertionError(f"the gradient by {where} is 0 everywhere")
+
+
+def auto_mesh_agrees(specimen: Specimen) -> None:
+    """A batch over all devices gives what one device gives; Auto axes."""
+    _mesh_agrees(specimen, AxisType.Auto)
+
+
+def explicit_mesh_agrees(specimen: Specimen) -> None:
+    """A batch over all devices gives what one device gives; Explicit axes."""
+    _mesh_agrees(specimen, AxisType.Explicit)
+
+
+def _mesh_agrees(specimen: Specimen, kind: AxisType) -> None:
+    args = specimen.args("float32")
+    mesh = jax.make_mesh((jax.device_count(),), ("data",), (kind,))
+    rows = NamedSharding(mesh, PartitionSpec("data"))
+    copies = NamedSharding(mesh, PartitionSpec())
+    placed = [
+        jax.device_put(x, rows if i in specimen.rows else copies)
+        for i, x in enumerate(args)
+    ]
+
+    def fresh(*args: Any) -> Any:  # a trace for one mesh must not serve another
+        return specimen.fn(*args)
+
+    with jax.set_mesh(mesh):
+        found = jax.jit(fresh)(*placed)
+    _close(specimen, jax.device_get(found), jax.device_get(jax.jit(specimen.fn)(*args)))
