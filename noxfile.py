@@ -23,6 +23,15 @@ PACKAGES = sorted(file.parent for file in ROOT.glob("packages/*/pyproject.toml")
 HARNESS = ROOT / "packages/chex-harness"
 INTEGRATION = ROOT / "integration"
 PYENV = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+LINTERS = [
+    "check-jsonschema>=0.31",
+    "codespell>=2.4",
+    "deptry>=0.23",
+    "import-linter>=2.3",
+    "ruff>=0.17",
+    "validate-pyproject[all]>=0.24",
+    "zizmor>=1.5",
+]
 # What a short run of a package's tests is: `nox -s minimums -- short`.
 SHORT = ["README.md", "tests/test_public_api.py", "tests/test_laws.py"]
 
@@ -40,7 +49,7 @@ VERSIONS = nox.project.python_versions(
     nox.project.load_toml(HARNESS / "pyproject.toml")
 )
 PYTHONS = [python for version in VERSIONS if (python := find_python(version))]
-OLDEST, NEWEST = PYTHONS[0], PYTHONS[-1]
+OLDEST, MIDDLE, NEWEST = PYTHONS[0], PYTHONS[len(PYTHONS) // 2], PYTHONS[-1]
 
 
 def test_group(path: Path) -> str:
@@ -84,10 +93,27 @@ def add_sessions(path: Path) -> list[str]:
             test_install_from_git(session, path, Path(folder))
             session.chdir(ROOT)
 
-    added = [tests, minimums, dist]
+    @nox.session(name=f"pinned-{module}", python=MIDDLE, default=False)
+    def pinned(session: nox.Session) -> None:
+        """Test the package with the versions that uv.lock states."""
+        install_pinned(session, path)
+        session.chdir(path)
+        session.run("pytest", *chosen_tests(session, path))
+
+    @nox.session(name=f"coverage-{module}", python=NEWEST, default=False)
+    def coverage(session: nox.Session) -> None:
+        """Measure which branches the package's tests take; 95 per cent are asked."""
+        session.install("-e", str(path), test_group(path), "pytest-cov>=6.0")
+        session.chdir(path)
+        report = ["--cov-report=term-missing:skip-covered", "--cov-fail-under=95"]
+        session.run(
+            "pytest", f"--cov={module}", "--cov-branch", *report, *session.posargs
+        )
+
+    added = [tests, minimums, dist, pinned, coverage]
     if (path / "benchmarks").is_dir():
 
-        @nox.session(name=f"bench-{module}", python=NEWEST, tags=[name], default=False)
+        @nox.session(name=f"bench-{module}", python=NEWEST, default=False)
         def bench(session: nox.Session) -> None:
             """Run the package's benchmarks: tables, and JSON with `-- --json FILE`."""
             run_benchmarks(session, path)
@@ -95,7 +121,7 @@ def add_sessions(path: Path) -> list[str]:
         added.append(bench)
     if (path / "peers").is_dir():
 
-        @nox.session(name=f"peers-{module}", python=NEWEST, tags=[name], default=False)
+        @nox.session(name=f"peers-{module}", python=NEWEST, default=False)
         def peers(session: nox.Session) -> None:
             """Test the package beside big libraries that it can feed."""
             session.install("-e", str(path), f"--group={path / 'pyproject.toml'}:peers")
@@ -104,6 +130,21 @@ def add_sessions(path: Path) -> list[str]:
 
         added.append(peers)
     return [str(session.name) for session in added]
+
+
+def install_pinned(session: nox.Session, path: Path) -> None:
+    """Installs a project and its test group at the versions of uv.lock."""
+    folder = Path(session.create_tmp())
+    wanted = ["--frozen", "--no-hashes", "--no-emit-workspace", "--group", "test"]
+    name = nox.project.load_toml(path / "pyproject.toml")["project"]["name"]
+    pins = folder / "pins.txt"
+    export = ["uv", "export", "--quiet", "--package", name, *wanted, "-o", str(pins)]
+    session.run(*export, external=True)
+    members = {f"-e{path}", f"-e{HARNESS}"}
+    if path == INTEGRATION:
+        members |= {f"-e{package}" for package in PACKAGES}
+    session.install("--no-deps", *sorted(members))
+    session.install("-r", str(pins))
 
 
 def run_benchmarks(session: nox.Session, path: Path) -> None:
@@ -207,12 +248,58 @@ def tests_tools(session: nox.Session) -> None:
     session.run("pytest", "--forbid-skips", *session.posargs)
 
 
-@nox.session(python=NEWEST)
+@nox.session(python=NEWEST, tags=["mnist-gan"])
 def integration(session: nox.Session) -> None:
     """Test the MNIST GAN, on one device and on eight simulated ones."""
     session.install("-e", str(INTEGRATION), test_group(INTEGRATION))
     session.chdir(INTEGRATION)
     session.run("pytest", "--forbid-skips", *session.posargs)
+
+
+@nox.session(name="pinned-mnist_gan", python=MIDDLE, default=False)
+def pinned_mnist_gan(session: nox.Session) -> None:
+    """Test the MNIST GAN with the versions that uv.lock states."""
+    install_pinned(session, INTEGRATION)
+    session.chdir(INTEGRATION)
+    session.run("pytest", *session.posargs)
+
+
+@nox.session(name="tagged-mnist_gan", python=NEWEST, default=False)
+def tagged_mnist_gan(session: nox.Session) -> None:
+    """Test the MNIST GAN with each package's last release beside the others' main."""
+    sys.path.insert(0, str(ROOT / "tools"))
+    import release_check  # noqa: PLC0415  (which knows tags)
+
+    session.install("-e", str(INTEGRATION), test_group(INTEGRATION))
+    session.chdir(INTEGRATION)
+    for path in PACKAGES:
+        tag = release_check.last_tag(path)
+        if tag is None:
+            session.log(f"{path.name} has no release yet")
+            continue
+        url = f"git+{ROOT.as_uri()}@{tag}#subdirectory=packages/{path.name}"
+        session.install("--no-deps", "--reinstall", f"{path.name} @ {url}")
+        session.run("pytest", *session.posargs)
+        session.install("--no-deps", "-e", str(path))
+
+
+@nox.session(python=NEWEST, default=False)
+def compat(session: nox.Session) -> None:
+    """Test all projects against all sets of versions, and print the matrix."""
+    session.install("nox", "uv")
+    session.run("python", "tools/compat.py", *session.posargs)
+
+
+@nox.session(name="jax-nightly", python=NEWEST, default=False)
+def jax_nightly(session: nox.Session) -> None:
+    """Test every package with the jax of last night."""
+    url = "https://us-python.pkg.dev/ml-oss-artifacts-published/jax/simple/"
+    nightly = ["--prerelease=allow", "--upgrade", "--extra-index-url", url]
+    for path in PACKAGES:
+        session.install("-e", str(path), test_group(path))
+        session.install(*nightly, "jax", "jaxlib")
+        session.chdir(path)
+        session.run("pytest", *session.posargs)
 
 
 @nox.session(name="bench-mnist_gan", python=NEWEST, default=False)
@@ -233,12 +320,55 @@ def train(session: nox.Session) -> None:
     session.run(*run, env={"MNIST_GAN_TYPED": typed}, **patience)
 
 
+@nox.session(python=NEWEST, default=False)
+def release(session: nox.Session) -> None:
+    """Prepare a release: `-- arrow-jax [0.2.0]`; or check a tag: `-- --check TAG`."""
+    session.install("towncrier>=24.8")
+    session.run("python", "tools/release.py", *session.posargs)
+
+
+@nox.session(name="release-check", python=NEWEST, default=False)
+def release_check(session: nox.Session) -> None:
+    """Rehearse a release on both ends of the Pythons: `-- arrow-jax [--out DIR]`."""
+    session.install("griffe>=1.7", "uv")
+    ends = [f"--python={find_python(python)}" for python in (VERSIONS[0], VERSIONS[-1])]
+    session.run("python", "tools/release_check.py", *ends, *session.posargs)
+
+
 @nox.session(python=NEWEST)
 def lint(session: nox.Session) -> None:
-    """Check style and format."""
-    session.install("ruff>=0.17")
+    """Check style, format, spelling, imports, requirements, and the workflows."""
+    session.install(*LINTERS, *(f"-e{path}" for path in (*PACKAGES, INTEGRATION)))
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
+    session.run("codespell")
+    session.run("lint-imports")
+    session.run("zizmor", "--offline", "--no-progress", "--quiet", ".github")
+    workflows = map(str, sorted(ROOT.glob(".github/workflows/*.yml")))
+    schema = "--builtin-schema"
+    session.run("check-jsonschema", schema, "vendor.github-workflows", *workflows)
+    dependabot = ".github/dependabot.yml"
+    session.run("check-jsonschema", schema, "vendor.dependabot", dependabot)
+    for path in (*PACKAGES, INTEGRATION):
+        session.chdir(path)
+        session.run("validate-pyproject", "pyproject.toml", silent=True)
+        session.run("deptry", "src")
+
+
+@nox.session(python=NEWEST, default=False)
+def audit(session: nox.Session) -> None:
+    """Look the locked versions up among known vulnerabilities."""
+    session.install("pip-audit>=2.9", "uv")
+    pins = Path(session.create_tmp()) / "pins.txt"
+    export = ["uv", "export", "--quiet", "--frozen", "--no-emit-workspace"]
+    session.run(*export, "--all-packages", "--all-groups", "-o", str(pins))
+    session.run("pip-audit", "--disable-pip", "--require-hashes", "-r", str(pins))
+
+
+@nox.session(python=False, default=False)
+def coverage(session: nox.Session) -> None:
+    """Measure the branch coverage of every package."""
+    notify(session, "coverage")
 
 
 @nox.session(python=NEWEST)
