@@ -158,6 +158,14 @@ def test_state_follows_the_sharding_of_the_parameters(init, step, make, devices,
 
 
 @law
+def test_parameters_and_state_may_be_donated(init, step, make):
+    """No buffer is in them twice, which XLA would refuse."""
+    params = jax.tree.map(jnp.copy, make("float32"))
+    leaves = jax.tree.leaves((params, init(params)))
+    assert len({leaf.unsafe_buffer_pointer() for leaf in leaves}) == len(leaves)
+
+
+@law
 def test_the_state_pickles(init, step, make):
     params = make("float32")
     state = init(params)

@@ -60,8 +60,8 @@ def report(
     inner = optax.with_extra_args_support(chain)
 
     def init(params: Any) -> ReportState:
-        zero = jnp.zeros((), jnp.float32)
-        return ReportState(inner.init(params), zero, zero)
+        zeros = (jnp.zeros((), jnp.float32) for _ in range(2))  # so that they donate
+        return ReportState(inner.init(params), *zeros)
 
     def update(updates: Any, state: Any, params: Any = None, **extra: Any) -> Any:
         new, inner_state = inner.update(updates, state.inner_state, params, **extra)

@@ -55,8 +55,8 @@ def skip_nonfinite(
     inner = optax.with_extra_args_support(chain)
 
     def init(params: Any) -> SkipState:
-        zero = jnp.zeros((), jnp.int32)
-        return SkipState(inner.init(params), zero, zero)
+        zeros = (jnp.zeros((), jnp.int32) for _ in range(2))  # so that they donate
+        return SkipState(inner.init(params), *zeros)
 
     def update(updates: Any, state: Any, params: Any = None, **extra: Any) -> Any:
         new, inner_state = inner.update(updates, state.inner_state, params, **extra)
