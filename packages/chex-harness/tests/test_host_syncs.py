@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from chex_harness import assert_no_host_sync
+from chex_harness import assert_no_host_sync, assert_no_transfers
 
 X = jnp.ones(())
 READS = {
@@ -54,6 +54,13 @@ def test_some_may_be_allowed():
     with assert_no_host_sync(at_most=2) as reads:
         float(X), float(X)
     assert len(reads) == 2
+
+
+def test_it_moves_nothing_itself():
+    step = jax.jit(lambda x: x + 2)
+    step(X)
+    with assert_no_transfers(), assert_no_host_sync():
+        step(X)
 
 
 def test_the_doors_are_closed_again():

@@ -149,8 +149,9 @@ def checked(fn: Callable[_P, _R]) -> Callable[_P, _R]:
     What it costs: each call waits until the device is done, so nothing is dispatched
     ahead; each `check` is a few reductions, and a callback when it fails. Calls in
     several threads take turns. The program runs to its end before the error is
-    raised. With several processes, each raises for what its own devices report, so
-    that one can be left waiting for another: use it on one process, or end all.
+    raised. With several processes each raises for what it is told (under `jit`
+    process 0, under `shard_map` the one that has the block), and the others go on:
+    let a failure end all of them.
 
     Args:
       fn: a function that calls `check`, itself or in what it calls, jitted or not.
