@@ -125,14 +125,18 @@ def test_jit_equals_eager_and_the_second_step_does_not_compile(init, step, make)
 
 
 @law
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_dtypes_are_kept(init, step, make, dtype):
+@pytest.mark.parametrize(
+    ("dtype", "x64"), [("float32", False), ("bfloat16", True), ("float64", True)]
+)
+def test_dtypes_are_kept(init, step, make, dtype, x64):
     """Of the parameters, and of the state from one step to the next."""
-    params = jax.eval_shape(lambda: make(dtype))
-    state = jax.eval_shape(init, params)
-    after, next_state = jax.eval_shape(step, params, state)
-    assert after == params
-    assert next_state == state
+    with jax.enable_x64(x64):
+        params = jax.eval_shape(lambda: make(dtype))
+        assert {str(leaf.dtype) for leaf in jax.tree.leaves(params)} == {dtype}
+        state = jax.eval_shape(init, params)
+        after, next_state = jax.eval_shape(step, params, state)
+        assert after == params
+        assert next_state == state
 
 
 @law
@@ -163,6 +167,22 @@ def test_parameters_and_state_may_be_donated(init, step, make):
     params = jax.tree.map(jnp.copy, make("float32"))
     leaves = jax.tree.leaves((params, init(params)))
     assert len({leaf.unsafe_buffer_pointer() for leaf in leaves}) == len(leaves)
+
+
+VMAPPED = ["nested", "gauss_newton_cg", "clip_by_layer", "lookahead", "lazy"]
+
+
+@pytest.mark.parametrize("name", VMAPPED)
+def test_several_runs_at_once_are_as_one_by_one(name):
+    init, step, make = TABLE[name]
+    runs = [jax.tree.map(lambda p: p * s, make("float32")) for s in (1.0, -0.3)]  # noqa: B023
+
+    def two_steps(params):
+        return step(*step(params, init(params)))
+
+    both = jax.vmap(two_steps)(jax.tree.map(lambda *p: jnp.stack(p), *runs))
+    alone = [two_steps(params) for params in runs]
+    assert_trees_close(both, jax.tree.map(lambda *p: jnp.stack(p), *alone), atol=1e-6)
 
 
 @law

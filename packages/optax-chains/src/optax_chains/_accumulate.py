@@ -8,6 +8,7 @@ import optax
 
 from optax_chains._count import next_count
 from optax_chains._stand_still import stand_still
+from optax_chains._wide import wide_zeros
 
 
 class AccumulateState(NamedTuple):
@@ -15,7 +16,8 @@ class AccumulateState(NamedTuple):
 
     Attributes:
       inner_state: the wrapped chain's.
-      total: float32, like the parameters: the sum of the gradients since the last step.
+      total: float32 or wider, like the parameters: the sum of the gradients since
+        the last step.
       mini_step: int32[], how many are in it.
     """
 
@@ -69,13 +71,11 @@ def accumulate(
     inner = optax.with_extra_args_support(chain)
 
     def init(params: Any) -> AccumulateState:
-        total = jax.tree.map(lambda p: jnp.zeros_like(p, jnp.float32), params)
-        return AccumulateState(inner.init(params), total, jnp.zeros((), jnp.int32))
+        zero = jnp.zeros((), jnp.int32)
+        return AccumulateState(inner.init(params), wide_zeros(params), zero)
 
     def update(updates: Any, state: Any, params: Any = None, **extra: Any) -> Any:
-        total = jax.tree.map(
-            lambda t, u: t + u.astype(jnp.float32), state.total, updates
-        )
+        total = jax.tree.map(lambda t, u: t + u.astype(t.dtype), state.total, updates)
 
         def move() -> tuple[Any, Any]:
             mean = jax.tree.map(

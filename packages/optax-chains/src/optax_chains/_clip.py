@@ -8,6 +8,7 @@ import optax
 
 from optax_chains._norms import global_norm
 from optax_chains._paths import path_of
+from optax_chains._wide import wide
 
 
 def clip_by_global(max_norm: float) -> optax.GradientTransformation:
@@ -132,7 +133,7 @@ def clip_adaptive(ratio: float, *, eps: float = 1e-3) -> optax.GradientTransform
 
 def _unit_norms(leaf: jax.Array) -> jax.Array:
     axes = tuple(range(max(leaf.ndim - 1, min(leaf.ndim, 1))))
-    squares = jnp.square(leaf.astype(jnp.float32))
+    squares = jnp.square(wide(leaf))
     return jnp.sqrt(jnp.sum(squares, axes, keepdims=True))
 
 

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from optax_chains._wide import wide
+
 
 class _Iterate(NamedTuple):
     x: Any
@@ -20,11 +22,9 @@ class _Iterate(NamedTuple):
 
 
 def inner(a: Any, b: Any) -> jax.Array:
-    """The inner product of two trees, float32[]."""
-    products = jax.tree.map(
-        lambda x, y: jnp.sum(x.astype(jnp.float32) * y.astype(jnp.float32)), a, b
-    )
-    return jax.tree.reduce(jnp.add, products, jnp.float32(0))
+    """The inner product of two trees, float[], in float32 at least."""
+    products = jax.tree.map(lambda x, y: jnp.sum(x * y), wide(a), wide(b))
+    return jax.tree.reduce(jnp.add, products, jnp.zeros(()))
 
 
 def conjugate_gradient(

@@ -31,8 +31,8 @@ class BaselineState(NamedTuple):
     """State of `moving_average_baseline`.
 
     Attributes:
-      total: float32[], the weighted sum of the means of f.
-      weight: float32[], the sum of the weights.
+      total: float[], the weighted sum of the means of f.
+      weight: float[], the sum of the weights.
     """
 
     total: jax.Array
@@ -78,7 +78,7 @@ def moving_average_baseline(*, decay: float = 0.99) -> ControlVariate:
     """
 
     def init() -> BaselineState:
-        return BaselineState(jnp.float32(0), jnp.float32(0))
+        return BaselineState(jnp.zeros(()), jnp.zeros(()))
 
     def value(dist: Any, x: Any, state: Any) -> jax.Array:
         del dist, x

@@ -13,6 +13,7 @@ import optax
 from jax.flatten_util import ravel_pytree
 
 from optax_chains._microbatches import sum_over_microbatches
+from optax_chains._wide import wide, wide_zeros
 
 
 def hvp(loss: Callable[..., Any], params: Any, v: Any, *args: Any) -> Any:
@@ -238,7 +239,7 @@ def fisher_diag(
         their number. None for all.
 
     Returns:
-      A tree like `params`, float32.
+      A tree like `params`, float32 at least.
 
     Raises:
       ValueError: if `microbatch_size` does not divide the examples.
@@ -256,9 +257,10 @@ def fisher_diag(
 
     def squares(examples: Any) -> Any:
         grads = jax.vmap(jax.grad(nll), (None, 0))(params, examples)
-        return jax.tree.map(lambda g: jnp.sum(g.astype(jnp.float32) ** 2, 0), grads)
+        return jax.tree.map(lambda g: jnp.sum(g**2, 0), wide(grads))
 
     n = jax.tree.leaves(examples)[0].shape[0]
-    zero = jax.tree.map(lambda p: jnp.zeros_like(p, jnp.float32), params)
-    total = sum_over_microbatches(squares, examples, size=microbatch_size, zero=zero)
+    total = sum_over_microbatches(
+        squares, examples, size=microbatch_size, zero=wide_zeros(params)
+    )
     return jax.tree.map(lambda t: t / n, total)

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 
 from optax_chains._microbatches import sum_over_microbatches
 from optax_chains._norms import global_norm
+from optax_chains._wide import wide, wide_zeros
 
 # The norm is a float32 sum, and off by its rounding; clipping a little shorter keeps
 # the true norm of what is summed below the bound that the noise is made for.
@@ -94,19 +95,20 @@ def dp_sgd(
         values, grads = jax.vmap(
             lambda example: jax.value_and_grad(loss)(params, example, *shared)
         )(examples)
-        grads = jax.tree.map(lambda g: g.astype(jnp.float32), grads)
+        grads = wide(grads)
         norms = jax.vmap(global_norm)(grads)
         counts = valid & jnp.isfinite(norms)
         factors = jnp.minimum(1.0, _SHORTER * clip_norm / norms)
 
         def total(g: jax.Array) -> jax.Array:
-            wide = (-1,) + (1,) * (g.ndim - 1)
+            over = (-1,) + (1,) * (g.ndim - 1)
             # A product with 0 would keep NaNs. A sum, and no matrix product: those
             # round to fewer bits on some devices, and the bound would not hold.
-            clipped = jnp.where(counts.reshape(wide), g * factors.reshape(wide), 0.0)
+            factor = factors.reshape(over).astype(g.dtype)
+            clipped = jnp.where(counts.reshape(over), g * factor, 0)
             return jnp.sum(clipped, 0)
 
-        values = jnp.where(valid, values.astype(jnp.float32), 0.0)
+        values = jnp.where(valid, values.astype(float), 0)
         return jnp.sum(values), jax.tree.map(total, grads)
 
     def gradient(
@@ -114,18 +116,17 @@ def dp_sgd(
     ) -> tuple[jax.Array, Any]:
         if valid is None:
             valid = jnp.ones(jax.tree.leaves(batch)[0].shape[0], bool)
-        zeros = jax.tree.map(lambda p: jnp.zeros_like(p, jnp.float32), params)
         value, total = sum_over_microbatches(
             lambda rows: sum_of_clipped(params, rows, shared),
             (batch, valid),
             size=microbatch_size,
-            zero=(jnp.float32(0), zeros),
+            zero=(jnp.zeros(()), wide_zeros(params)),
         )
         leaves, treedef = jax.tree.flatten(total)
         keys = jax.random.split(key, len(leaves))
         scale = noise_multiplier * clip_norm
         noised = [
-            g + scale * jax.random.normal(k, g.shape, jnp.float32)
+            g + scale * jax.random.normal(k, g.shape, g.dtype)
             for g, k in zip(leaves, keys, strict=True)
         ]
         grads = jax.tree.map(

@@ -9,6 +9,7 @@ import optax
 
 from optax_chains._count import next_count
 from optax_chains._find_state import find_states
+from optax_chains._wide import wide
 
 
 class WithEmaState(NamedTuple):
@@ -16,8 +17,8 @@ class WithEmaState(NamedTuple):
 
     Attributes:
       inner_state: the wrapped chain's.
-      ema: float32, like the parameters: their weighted sum.
-      weight: float32[], the sum of the weights in it; 0 before the average starts,
+      ema: float32 or wider, like the parameters: their weighted sum.
+      weight: float[], the sum of the weights in it; 0 before the average starts,
         when `ema` holds the parameters themselves.
       count: int32[], the updates so far.
     """
@@ -74,8 +75,8 @@ def with_ema(
     inner = optax.with_extra_args_support(chain)
 
     def init(params: Any) -> WithEmaState:
-        ema = jax.tree.map(lambda p: jnp.array(p, jnp.float32), params)  # a copy
-        weight = jnp.full((), 0.0 if debias or start else 1.0, jnp.float32)
+        ema = wide(jax.tree.map(jnp.copy, params))
+        weight = jnp.full((), 0.0 if debias or start else 1.0, float)
         return WithEmaState(inner.init(params), ema, weight, jnp.zeros((), jnp.int32))
 
     def update(updates: Any, state: Any, params: Any = None, **extra: Any) -> Any:
@@ -87,15 +88,17 @@ def with_ema(
         updates, inner_state = inner.update(updates, state.inner_state, params, **extra)
         moved = optax.apply_updates(params, updates)
         count = next_count(state.count)
-        d = jnp.asarray(decay(state.count) if callable(decay) else decay, jnp.float32)
         started = count > start
         # The first average: from nothing, or from where the parameters were.
         weight = jnp.where(state.weight == 0, 0.0 if debias else 1.0, state.weight)
+        d = jnp.asarray(decay(state.count) if callable(decay) else decay, weight.dtype)
         held = (state.weight != 0) | (not debias)
 
         def average(ema: jax.Array, p: jax.Array) -> jax.Array:
-            p = p.astype(jnp.float32)
-            return jnp.where(started, d * jnp.where(held, ema, 0) + (1 - d) * p, p)
+            share = d.astype(ema.dtype)
+            p = p.astype(ema.dtype)
+            mixed = share * jnp.where(held, ema, 0) + (1 - share) * p
+            return jnp.where(started, mixed, p)
 
         return updates, WithEmaState(
             inner_state,
@@ -137,6 +140,5 @@ def ema_params(state: Any, *, like: Any = None) -> Any:
         )
     ema, weight = found[0][2].ema, found[0][2].weight
     weight = jnp.where(weight == 0, 1.0, weight)
-    if like is None:
-        return jax.tree.map(lambda e: e / weight, ema)
+    like = ema if like is None else like
     return jax.tree.map(lambda e, p: (e / weight).astype(p.dtype), ema, like)

@@ -85,7 +85,7 @@ def score_function_jacobians(
         x = jax.lax.stop_gradient(dist.sample(key))
         score = jax.grad(lambda theta: dist_builder(theta).log_prob(x))(params)
         value = function(x)
-        return jax.tree.map(lambda s: value * s, score)
+        return jax.tree.map(lambda s: (value * s).astype(s.dtype), score)
 
     return jax.vmap(one)(jax.random.split(key, num_samples))
 

@@ -1,13 +1,14 @@
-"""The norm of a tree, in float32 whatever the leaves are."""
+"""The norm of a tree, in float32 at least, whatever the leaves are."""
 
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
+from optax_chains._wide import wide
+
 
 def global_norm(tree: Any) -> jax.Array:
-    """The Euclidean norm over all leaves, float32[]; of no leaves, 0."""
-    leaves = [jnp.asarray(leaf, jnp.float32) for leaf in jax.tree.leaves(tree)]
-    squares = [jnp.sum(leaf * leaf) for leaf in leaves]
-    return jnp.sqrt(sum(squares, jnp.zeros((), jnp.float32)))
+    """The Euclidean norm over all leaves, float[]; of no leaves, 0."""
+    squares = [jnp.sum(leaf * leaf) for leaf in jax.tree.leaves(wide(tree))]
+    return jnp.sqrt(sum(squares, jnp.zeros(())))

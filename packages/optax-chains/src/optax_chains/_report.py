@@ -17,8 +17,8 @@ class ReportState(NamedTuple):
 
     Attributes:
       inner_state: the wrapped chain's.
-      grad_norm: float32[], the norm of what came in at the last update.
-      update_norm: float32[], the norm of what came out.
+      grad_norm: float[], the norm of what came in at the last update.
+      update_norm: float[], the norm of what came out.
     """
 
     inner_state: Any
@@ -60,7 +60,7 @@ def report(
     inner = optax.with_extra_args_support(chain)
 
     def init(params: Any) -> ReportState:
-        zeros = (jnp.zeros((), jnp.float32) for _ in range(2))  # so that they donate
+        zeros = (jnp.zeros(()) for _ in range(2))  # so that they donate
         return ReportState(inner.init(params), *zeros)
 
     def update(updates: Any, state: Any, params: Any = None, **extra: Any) -> Any:

@@ -14,7 +14,7 @@ class RateState(NamedTuple):
 
     Attributes:
       count: int32[], the number of updates so far.
-      learning_rate: float32[], the rate that the last update used; before the first
+      learning_rate: float[], the rate that the last update used; before the first
         update, the one that it will use.
     """
 
@@ -47,7 +47,7 @@ def scale_by_rate(
 
     def rate_at(count: Any) -> jax.Array:
         rate = learning_rate(count) if callable(learning_rate) else learning_rate
-        return jnp.asarray(rate, jnp.float32)
+        return jnp.asarray(rate, float)
 
     def init(params: Any) -> RateState:
         del params
