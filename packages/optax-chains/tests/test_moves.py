@@ -6,7 +6,7 @@ import pytest
 
 import optax_chains as oc
 from optax_chains import Players
-from optax_chains._moves import init_both, move
+from optax_chains._moves import init_both, move, move_both
 
 GAMES = {
     "two_player": oc.two_player,
@@ -32,3 +32,17 @@ def test_a_move_is_one_step_of_one_chain():
     params, trace = move(chains.disc, jnp.ones(2), state.disc, jnp.zeros(2))
     assert params.tolist() == [-1.0, -1.0]
     assert trace[0].trace.tolist() == [1.0, 1.0]
+
+
+def test_both_move_from_one_point_by_the_gradients_of_another():
+    gradients = oc.own_gradients(
+        Players(gen=lambda p, x: p.gen * p.disc * x, disc=lambda p, x: p.disc**2)
+    )
+    chains = Players(optax.sgd(1.0), optax.sgd(1.0))
+    start, at = Players(jnp.float32(5), jnp.float32(7)), Players(2.0, 3.0)
+    state = init_both(chains, start)
+    params, _, values = move_both(
+        chains, gradients, start, state, 10.0, at=Players(*map(jnp.float32, at))
+    )
+    assert (float(params.gen), float(params.disc)) == (5 - 30, 7 - 6)
+    assert (float(values.gen), float(values.disc)) == (60, 9)

@@ -4,7 +4,7 @@ from typing import Any
 
 import optax
 
-from optax_chains._moves import check_players, init_both, move
+from optax_chains._moves import check_players, init_both, move_both
 from optax_chains._players import Players, TwoPlayer
 from optax_chains._two_player import two_player
 
@@ -53,20 +53,8 @@ def extragradient(chains: Players, gradients: Players) -> TwoPlayer:
     def update(
         params: Players, state: Players, *args: Any
     ) -> tuple[Players, Players, Players]:
-        def both(at: Players) -> tuple[Players, Players, Players]:
-            """Moves from `params` by the gradients at another point."""
-            gen_value, gen_grads = gradients.gen(at, *args)
-            disc_value, disc_grads = gradients.disc(at, *args)
-            gen, gen_state = move(chains.gen, gen_grads, state.gen, params.gen)
-            disc, disc_state = move(chains.disc, disc_grads, state.disc, params.disc)
-            return (
-                Players(gen, disc),
-                Players(gen_state, disc_state),
-                Players(gen_value, disc_value),
-            )
-
-        ahead, _, _ = both(params)
-        return both(ahead)
+        ahead, _, _ = move_both(chains, gradients, params, state, *args, at=params)
+        return move_both(chains, gradients, params, state, *args, at=ahead)
 
     return TwoPlayer(init, update)
 

@@ -28,3 +28,26 @@ def move(
     """Moves one player's parameters; returns them and the chain's new state."""
     updates, state = chain.update(grads, state, params)
     return optax.apply_updates(params, updates), state
+
+
+def move_both(
+    chains: Players,
+    gradients: Players,
+    params: Players,
+    state: Players,
+    *args: Any,
+    at: Players,
+) -> tuple[Players, Players, Players]:
+    """Moves both players from `params`, by their gradients at another point.
+
+    Returns the new parameters, the new states, and the values at that point.
+    """
+    gen_value, gen_grads = gradients.gen(at, *args)
+    disc_value, disc_grads = gradients.disc(at, *args)
+    gen, gen_state = move(chains.gen, gen_grads, state.gen, params.gen)
+    disc, disc_state = move(chains.disc, disc_grads, state.disc, params.disc)
+    return (
+        Players(gen, disc),
+        Players(gen_state, disc_state),
+        Players(gen_value, disc_value),
+    )

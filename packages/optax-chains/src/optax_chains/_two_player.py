@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from optax_chains._moves import check_players, init_both, move
+from optax_chains._moves import check_players, init_both, move_both
 from optax_chains._players import Players, TwoPlayer
 
 
@@ -51,14 +51,6 @@ def two_player(chains: Players, gradients: Players) -> TwoPlayer:
     def update(
         params: Players, state: Players, *args: Any
     ) -> tuple[Players, Players, Players]:
-        gen_value, gen_grads = gradients.gen(params, *args)
-        disc_value, disc_grads = gradients.disc(params, *args)
-        gen, gen_state = move(chains.gen, gen_grads, state.gen, params.gen)
-        disc, disc_state = move(chains.disc, disc_grads, state.disc, params.disc)
-        return (
-            Players(gen, disc),
-            Players(gen_state, disc_state),
-            Players(gen_value, disc_value),
-        )
+        return move_both(chains, gradients, params, state, *args, at=params)
 
     return TwoPlayer(init, update)
