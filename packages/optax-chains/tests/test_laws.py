@@ -169,6 +169,23 @@ def test_parameters_and_state_may_be_donated(init, step, make):
     assert len({leaf.unsafe_buffer_pointer() for leaf in leaves}) == len(leaves)
 
 
+CHAINS = [name for name, (*_, make) in TABLE.items() if make is params_of]
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_optax_tells_parameters_from_counters_in_the_state(name):
+    """`optax.tree.map_params`, with which people lay out a state's shardings."""
+    init, _, make = TABLE[name]
+    params = make("float32")
+    state = init(params)
+    marked = optax.tree.map_params(
+        init, lambda _: True, state, transform_non_params=lambda _: False
+    )
+    shapes = {leaf.shape for leaf in jax.tree.leaves(params)}
+    wanted = jax.tree.map(lambda leaf: leaf.shape in shapes, state)
+    assert jax.tree.leaves(marked) == jax.tree.leaves(wanted)
+
+
 VMAPPED = ["nested", "gauss_newton_cg", "clip_by_layer", "lookahead", "lazy"]
 
 
