@@ -1,3 +1,4 @@
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -41,6 +42,15 @@ def test_one_step_is_algorithm_2():
     wanted = -u * np.linalg.norm(w) / np.linalg.norm(u)
     np.testing.assert_allclose(updates["w"], wanted, rtol=1e-5)
     np.testing.assert_allclose(updates["b"], -r[0], rtol=1e-5)
+
+
+def test_after_the_last_step_the_rate_is_zero_and_not_below():
+    chain = lamb_large_batch(batch_size=1, steps=3)
+    params = {"w": jnp.ones((1, 1))}
+    state, update = chain.init(params), jax.jit(chain.update)
+    for _ in range(5):
+        _, state = update(params, state, params)
+    assert float(state[-1].learning_rate) == 0.0
 
 
 def test_an_empty_batch_is_refused():

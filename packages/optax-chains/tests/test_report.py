@@ -58,6 +58,15 @@ def test_notes_are_named_after_groups_and_players():
     }
 
 
+def test_games_around_games_leave_the_players_their_names():
+    chains = Players(oc.gan_adam(0.1), oc.gan_adam(0.2))
+    gradients = oc.own_gradients(Players(lambda p: p.gen, lambda p: p.disc))
+    game = oc.lookahead(oc.two_player(chains, gradients))
+    state = game.init(Players(jnp.ones(()), jnp.ones(())))
+    wanted = {"gen/learning_rate": 0.1, "disc/learning_rate": 0.2}
+    assert numbers(state) == wanted
+
+
 def test_two_notes_of_one_name_are_told_apart_by_their_paths():
     chain = optax.chain(report(optax.clip(1.0)), report(oc.scale_by_rate(0.1)))
     found = read_report(chain.init(jnp.ones(1)))

@@ -6,7 +6,7 @@ import jax
 
 from optax_chains._paths import path_of
 
-_WRAPPERS = {"inner_state", "inner_states"}
+_WRAPPERS = {"inner_state", "inner_states", "game_state"}
 
 
 def find_states(state: Any, kinds: tuple[type, ...]) -> list[tuple[str, str, Any]]:

@@ -2,6 +2,7 @@
 
 import math
 
+import jax.numpy as jnp
 import optax
 
 from optax_chains._decay_mask import decay_mask
@@ -76,5 +77,6 @@ def lamb_large_batch(
         optax.scale_by_adam(b1=b1, b2=b2, eps=eps),
         optax.add_decayed_weights(weight_decay, mask),
         optax.masked(optax.scale_by_trust_ratio(), mask),
-        scale_by_rate(schedule),
+        # Compiled, the line ends a rounding error below zero.
+        scale_by_rate(lambda step: jnp.maximum(schedule(step), 0.0)),
     )
