@@ -10,10 +10,14 @@ import pytest
 import haiku_nets
 from chex_harness import assert_compiles
 from haiku_nets import (
+    MLP,
+    ActorCritic,
     BatchNormGenerator,
     BatchStatisticsNorm,
     Conv2D,
     Conv2DTranspose,
+    DCGANDiscriminator,
+    DCGANGenerator,
     LeNet,
     ReferenceDiscriminator,
     ReferenceGenerator,
@@ -24,14 +28,29 @@ def _relu_of(module):
     return lambda x: jax.nn.relu(module(x))
 
 
+def _joined(module):
+    def both(x):
+        logits, value = module(x)
+        return jnp.concatenate([logits, value[..., None]], -1)
+
+    return both
+
+
 # How to make the module, and the shape of one example of its input.
 _MODULES = {
+    "ActorCritic": (lambda: _joined(ActorCritic(3, sizes=(5, 4))), (6,)),
     "BatchNormGenerator": (BatchNormGenerator, (20,)),
     # The mean square of what it returns would not depend on all of its parameters.
     "BatchStatisticsNorm": (lambda: _relu_of(BatchStatisticsNorm()), (5, 3)),
     "Conv2D": (lambda: Conv2D(4, 5, stride=2), (7, 6, 3)),
     "Conv2DTranspose": (lambda: Conv2DTranspose(4, 5, stride=2), (4, 3, 2)),
+    "DCGANDiscriminator": (
+        lambda: DCGANDiscriminator((3, 4), spectral_norm=True),
+        (12, 12, 1),
+    ),
+    "DCGANGenerator": (lambda: DCGANGenerator((4, 3), kernel_shape=3), (5,)),
     "LeNet": (lambda: lambda x: LeNet(channels=(3, 4))(x).logits, (12, 12, 1)),
+    "MLP": (lambda: MLP((5, 4), layer_norm=True), (6,)),
     "ReferenceDiscriminator": (ReferenceDiscriminator, (28, 28, 1)),
     "ReferenceGenerator": (ReferenceGenerator, (20,)),
 }

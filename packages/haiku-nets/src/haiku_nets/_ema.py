@@ -1,0 +1,95 @@
+"""Averages of parameters over training steps, as functions of trees.
+
+`hk.ExponentialMovingAverage` lives inside networks with state. An average of the whole
+parameter tree needs neither: it is one more tree beside the optimizer's.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+
+class Ema(NamedTuple):
+    """A running average.
+
+    Attributes:
+      total: what has been averaged so far, starting from zero; a tree of the
+        parameters' shapes, floats in float32 at least.
+      weight: float32[], how much of an average that is: 1 - decay ** updates.
+    """
+
+    total: Any
+    weight: jax.Array
+
+
+def ema_init(params: Any) -> Ema:
+    """Starts an average of nothing.
+
+    Args:
+      params: a pytree of arrays.
+
+    Returns:
+      The average. Half-precision parameters are averaged in float32, in which a small
+      step is not lost.
+    """
+    return Ema(
+        jax.tree.map(lambda x: jnp.zeros_like(x, _wide(x)), params), jnp.zeros(())
+    )
+
+
+def ema_update(ema: Ema, params: Any, *, decay: float | jax.Array) -> Ema:
+    """Adds the parameters of one more step.
+
+    Args:
+      ema: the average so far.
+      params: the parameters, of the shapes of `ema_init`'s.
+      decay: how much of the old average stays, 0 to 1; 0.999 looks back over about a
+        thousand steps. It may change from step to step.
+
+    Returns:
+      The new average.
+
+    Example:
+      >>> import jax.numpy as jnp
+      >>> ema = ema_init({"w": jnp.float32(0)})
+      >>> for step in range(3):
+      ...     ema = ema_update(ema, {"w": jnp.float32(5)}, decay=0.9)
+      >>> float(ema_params(ema, like={"w": jnp.float32(0)})["w"].round(4))
+      5.0
+
+    References:
+      Polyak and Juditsky, Acceleration of Stochastic Approximation by Averaging, 1992,
+      https://doi.org/10.1137/0330046; Kingma and Ba, Adam, 2014, section 3, for the
+      correction of the start, https://arxiv.org/abs/1412.6980
+    """
+
+    def mix(old: jax.Array, new: jax.Array) -> jax.Array:
+        share = jnp.asarray(1 - decay, old.dtype)
+        return old + share * (new.astype(old.dtype) - old)
+
+    total = jax.tree.map(mix, ema.total, params)
+    return Ema(total, mix(ema.weight, jnp.ones(())))
+
+
+def ema_params(ema: Ema, *, like: Any) -> Any:
+    """The averaged parameters, corrected for the zeros that the average starts from.
+
+    Args:
+      ema: the average.
+      like: parameters, for the dtypes; they are what is returned before any update.
+
+    Returns:
+      A tree like the parameters.
+    """
+
+    def read(total: jax.Array, now: jax.Array) -> jax.Array:
+        weight = ema.weight.astype(total.dtype)
+        averaged = (total / jnp.where(weight > 0, weight, 1)).astype(now.dtype)
+        return jnp.where(weight > 0, averaged, now)
+
+    return jax.tree.map(read, ema.total, like)
+
+
+def _wide(x: jax.Array) -> Any:
+    return jnp.float32 if x.dtype.itemsize < 4 else x.dtype

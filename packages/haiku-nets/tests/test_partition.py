@@ -1,0 +1,146 @@
+"""Rules on paths: who gets which sharding, that states follow, and what is refused."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from jax.sharding import PartitionSpec as P
+
+from haiku_nets import partition, partition_like
+
+PARAMS = {
+    "mlp/~/linear_0": {"w": jnp.ones((4, 8)), "b": jnp.ones(8)},
+    "head": {"w": jnp.ones((8, 4)), "b": jnp.ones(4)},
+}
+RULES = {
+    "mlp/*/w": P(None, "model"),
+    "mlp/*/b": P("model"),
+    "head/w": P("model"),
+    "head/b": P(),
+}
+
+
+@pytest.fixture(params=["Auto", "Explicit"])
+def mesh(request, devices):
+    kinds = (getattr(jax.sharding.AxisType, request.param),) * 2
+    return jax.make_mesh((2, 4), ("data", "model"), kinds, devices=devices)
+
+
+def specs(shardings):
+    return jax.tree.map(lambda s: s.spec, shardings)
+
+
+def test_each_parameter_has_the_spec_of_its_rule(mesh):
+    found = partition(PARAMS, RULES, mesh)
+    assert specs(found) == {
+        "mlp/~/linear_0": {"w": P(None, "model"), "b": P("model")},
+        "head": {"w": P("model"), "b": P()},
+    }
+    placed = jax.device_put(PARAMS, found)
+    assert placed["head"]["w"].addressable_shards[0].data.shape == (2, 4)
+
+
+def test_abstract_parameters_do(mesh):
+    abstract = jax.eval_shape(lambda: PARAMS)
+    assert partition(abstract, RULES, mesh) == partition(PARAMS, RULES, mesh)
+
+
+CHAINS = {
+    "adam": optax.adam(1e-3),
+    "chain": optax.chain(optax.clip_by_global_norm(1.0), optax.lamb(1e-3)),
+    "momentum": optax.sgd(1e-3, momentum=0.9),
+    "accumulated": optax.MultiSteps(optax.adam(1e-3), 2),
+    "masked": optax.masked(optax.adam(1e-3), {"mlp/~/linear_0": True, "head": False}),
+    "by label": optax.partition(
+        {"a": optax.adam(1e-3), "b": optax.set_to_zero()},
+        {"mlp/~/linear_0": "a", "head": "b"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_states_of_chains_follow_their_parameters(mesh, name):
+    if name == "accumulated":
+        chain = CHAINS[name].gradient_transformation()
+    else:
+        chain = CHAINS[name]
+    shardings = partition(PARAMS, RULES, mesh)
+    state = jax.eval_shape(chain.init, PARAMS)
+    found = partition_like(state, PARAMS, shardings)
+    by_shape = {(4, 8): P(None, "model"), (8, 4): P("model"), (8,): P("model")}
+    for leaf, sharding in zip(
+        jax.tree.leaves(state), jax.tree.leaves(found), strict=True
+    ):
+        assert sharding.spec == by_shape.get(leaf.shape, P())
+    made = jax.jit(chain.init, out_shardings=found)(PARAMS)
+    assert all(
+        x.sharding.is_equivalent_to(s, x.ndim)
+        for x, s in zip(jax.tree.leaves(made), jax.tree.leaves(found), strict=True)
+    )
+
+
+def test_factored_moments_are_replicated(mesh):
+    chain = optax.adafactor(1e-3, min_dim_size_to_factor=2)
+    shardings = partition(PARAMS, RULES, mesh)
+    state = jax.eval_shape(chain.init, PARAMS)
+    found = partition_like(state, PARAMS, shardings)
+    shapes = {s.shape for s in jax.tree.leaves(state)}
+    assert (4,) in shapes  # a row of a factored moment: not of any parameter's shape
+    assert jax.tree.structure(found) == jax.tree.structure(state)
+
+
+def test_a_sharded_step_gives_what_one_device_gives(devices):
+    mesh = jax.sharding.Mesh(np.reshape(devices, (2, 4)), ("data", "model"))
+    chain = optax.adam(1e-2)
+
+    def loss(params, x):
+        hidden = jnp.tanh(x @ params["mlp/~/linear_0"]["w"])
+        return jnp.mean(jnp.square(hidden @ params["head"]["w"]))
+
+    def step(params, state, x):
+        updates, state = chain.update(jax.grad(loss)(params, x), state, params)
+        return optax.apply_updates(params, updates), state
+
+    x = jax.random.normal(jax.random.key(0), (2, 4))
+    shardings = partition(PARAMS, RULES, mesh)
+    of_state = partition_like(jax.eval_shape(chain.init, PARAMS), PARAMS, shardings)
+    with jax.numpy_dtype_promotion("standard"):  # which optax relies on
+        wanted = jax.jit(step)(PARAMS, chain.init(PARAMS), x)
+        placed = jax.device_put((PARAMS, chain.init(PARAMS)), (shardings, of_state))
+        found = jax.jit(step, out_shardings=(shardings, of_state))(*placed, x)
+    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("rules", "complaint"),
+    [
+        ({"mlp/*": P()}, r"'head/b' matches no rule of 'mlp/\*'; add 'head/b': P"),
+        (
+            {"*": P(), "head/*": P()},
+            r"'head/b' matches 2 rules, '\*', 'head/\*'; narrow",
+        ),
+        (
+            {"*": P(), "tail/w": P()},
+            "the rule 'tail/w' matches no parameter; the paths",
+        ),
+        (
+            {"*/b": P(), "*/w": P(None, None, "data")},
+            r"'head/w' has shape \(8, 4\) and",
+        ),
+        ({"*/b": P(), "*/w": P("x")}, "is split along 'x', and the mesh has the axes"),
+        (
+            {"*/b": P(), "*/w": P(None, ("data", "model"))},
+            r"axis 1 of 'head/w', shape \(8, 4\), does not divide into 8 parts",
+        ),
+    ],
+)
+def test_rules_that_do_not_serve_are_refused(mesh, rules, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        partition(PARAMS, rules, mesh)
+
+
+def test_shardings_of_something_else_are_refused(mesh):
+    with pytest.raises(ValueError, match="wanted that of the parameters"):
+        partition_like({}, PARAMS, {"w": jax.sharding.NamedSharding(mesh, P())})

@@ -1,0 +1,84 @@
+"""Which module computes in which dtype."""
+
+import haiku as hk
+import jax
+import jax.numpy as jnp
+import jmp
+import pytest
+
+from haiku_nets import mixed_precision
+
+HALF = jmp.get_policy("params=float32,compute=bfloat16,output=bfloat16")
+FULL = jmp.get_policy("float32")
+
+
+def run(policies, rest=None):
+    """Dtypes that each linear layer saw: {name: (input, weight, output)}."""
+    seen = {}
+
+    def watch(next_fn, args, kwargs, context):
+        out = next_fn(*args, **kwargs)
+        if isinstance(context.module, hk.Linear) and context.method_name == "__call__":
+            name = context.module.module_name
+            weight = hk.get_parameter  # of the layer: read through its own getter
+            del weight
+            seen[name] = (str(args[0].dtype), str(out.dtype))
+        return out
+
+    def f(x):
+        with hk.intercept_methods(watch):
+            return hk.nets.MLP((8, 4, 2))(x)
+
+    net = hk.without_apply_rng(hk.transform(mixed_precision(f, policies, rest=rest)))
+    params = net.init(jax.random.key(0), jnp.ones((3, 5)))
+    out = net.apply(params, jnp.ones((3, 5)))
+    return seen, params, out
+
+
+def test_modules_follow_the_pattern_of_their_path():
+    seen, params, out = run({"mlp/~/linear_2": FULL, "mlp": FULL}, rest=HALF)
+    assert {str(x.dtype) for x in jax.tree.leaves(params)} == {"float32"}
+    assert seen["mlp/~/linear_0"] == ("bfloat16", "bfloat16")
+    assert seen["mlp/~/linear_1"] == ("bfloat16", "bfloat16")
+    assert seen["mlp/~/linear_2"] == ("float32", "float32")
+    assert out.dtype == jnp.float32
+
+
+def test_without_patterns_nothing_changes():
+    x = jnp.ones((3, 5))
+
+    def f(x):
+        return hk.nets.MLP((8, 2))(x)
+
+    plain = hk.without_apply_rng(hk.transform(f))
+    ours = hk.without_apply_rng(hk.transform(mixed_precision(f, {})))
+    params = plain.init(jax.random.key(0), x)
+    assert (ours.apply(params, x) == plain.apply(params, x)).all()
+
+
+def test_what_is_computed_in_half_is_computed_in_half():
+    x = jax.random.normal(jax.random.key(1), (3, 5))
+
+    def f(x):
+        return hk.Linear(2, with_bias=False)(x)
+
+    net = hk.without_apply_rng(hk.transform(mixed_precision(f, {"linear": HALF})))
+    params = net.init(jax.random.key(0), x)
+    wanted = x.astype(jnp.bfloat16) @ params["linear"]["w"].astype(jnp.bfloat16)
+    assert (net.apply(params, x) == wanted).all()
+
+
+def test_gradients_come_in_the_dtype_of_the_parameters():
+    def f(x):
+        return hk.nets.MLP((8, 1))(x)
+
+    net = hk.without_apply_rng(hk.transform(mixed_precision(f, {}, rest=HALF)))
+    x = jnp.ones((3, 5))
+    params = net.init(jax.random.key(0), x)
+    grads = jax.grad(lambda p: net.apply(p, x).astype(jnp.float32).sum())(params)
+    assert {str(g.dtype) for g in jax.tree.leaves(grads)} == {"float32"}
+
+
+def test_a_path_of_two_patterns_is_refused():
+    with pytest.raises(ValueError, match="'mlp/~/linear_0' matches 2 patterns"):
+        run({"*linear_0": HALF, "mlp/*": FULL})
