@@ -143,9 +143,8 @@ def gradients_at(state, images):
         _game.scale(images),
         jax.random.normal(gen_key, shape),
         jax.random.normal(disc_key, shape),
-        state.step,
     )
-    both = own_gradients(_game._losses(RECIPE, nets), has_aux=True)
+    both = own_gradients(_game.losses_of(RECIPE, nets))
     return both.gen(state.params, batch)[1], both.disc(state.params, batch)[1]
 
 

@@ -13,9 +13,9 @@ import jax.numpy as jnp
 import optax
 from jax.sharding import NamedSharding, PartitionSpec
 
-from mnist_gan._losses import gradient_penalty
+from mnist_gan._losses import Penalty, gradient_penalty
 from mnist_gan._recipes import Recipe
-from optax_chains import Players, own_gradients, two_player
+from optax_chains import Players, TwoPlayer, lazy, own_gradients, two_player
 
 IMAGE_SHAPE = (28, 28)
 
@@ -58,13 +58,11 @@ class Batch(NamedTuple):
       real: float32[b, 28, 28, 1] in [-1, 1].
       gen_latents: float32[b, n], for the generator's move.
       disc_latents: float32[b, n], for the discriminator's.
-      step: int32[], steps taken before.
     """
 
     real: jax.Array
     gen_latents: jax.Array
     disc_latents: jax.Array
-    step: jax.Array
 
 
 def networks(recipe: Recipe) -> Networks:
@@ -90,7 +88,7 @@ def init(recipe: Recipe, seed: jax.Array | int) -> TrainState:
         gen=nets.gen.init(gen_key, jnp.zeros((1, recipe.latents))),
         disc=nets.disc.init(disc_key, jnp.zeros((1, *IMAGE_SHAPE, 1))),
     )
-    opt_state = two_player(recipe.chains, recipe.chains).init(params)
+    opt_state = game_of(recipe).init(params)
     average = jax.tree.map(jnp.copy, params.gen)  # donated beside what it copies
     return TrainState(params, opt_state, average, key, jnp.int32(0))
 
@@ -108,8 +106,7 @@ def update(
       `(state, images) -> (state, losses)` to be jitted with the state donated: `images`
       is a list of uint8[b, 28, 28], `losses` has float32[len(images)] a player.
     """
-    nets = networks(recipe)
-    game = two_player(recipe.chains, own_gradients(_losses(recipe, nets), has_aux=True))
+    game = game_of(recipe)
     spread = NamedSharding(mesh, PartitionSpec("data"))
 
     def latents(key: jax.Array, images: jax.Array) -> jax.Array:
@@ -121,12 +118,11 @@ def update(
         key, gen_key, disc_key = jax.random.split(state.key, 3)
         gen_latents = latents(gen_key, images)
         disc_latents = gen_latents if recipe.paired else latents(disc_key, images)
-        batch = Batch(scale(images), gen_latents, disc_latents, state.step)
-        params, opt_state, values = game.update(state.params, state.opt_state, batch)
+        batch = Batch(scale(images), gen_latents, disc_latents)
+        params, opt_state, losses = game.update(state.params, state.opt_state, batch)
         average = optax.incremental_update(
             params.gen, state.average, 1 - _decay(recipe, state.step)
         )
-        losses = Players(*(unpenalised for _, unpenalised in values))
         return TrainState(params, opt_state, average, key, state.step + 1), losses
 
     def steps(
@@ -145,12 +141,23 @@ def _decay(recipe: Recipe, step: jax.Array) -> jax.Array:
     return jnp.minimum(recipe.average, (1 + step) / (10 + step))
 
 
-def _losses(recipe: Recipe, nets: Networks) -> Players:
-    """Gives the recipe's losses the players' networks; each returns it twice.
+def game_of(recipe: Recipe) -> TwoPlayer:
+    """Makes the recipe's game: both players' gradients, penalties and chains."""
+    nets = networks(recipe)
+    gradients = own_gradients(losses_of(recipe, nets))
+    if recipe.penalty is None:
+        return two_player(recipe.chains, gradients)
+    return lazy(
+        two_player,
+        recipe.chains,
+        gradients,
+        penalties=own_gradients(Players(None, _penalty(recipe.penalty, nets))),
+        every=recipe.penalty.every,
+    )
 
-    The first is what is differentiated, with the penalty where the step has one; the
-    second is without, to be logged.
-    """
+
+def losses_of(recipe: Recipe, nets: Networks) -> Players:
+    """Gives the recipe's losses the players' networks."""
 
     def judge(params: Players, real: jax.Array, fake: jax.Array) -> list[jax.Array]:
         # One pass over both. Interleaved, since putting one after the other would
@@ -160,37 +167,32 @@ def _losses(recipe: Recipe, nets: Networks) -> Players:
         logits = logits.reshape(-1, 2, *logits.shape[1:])
         return [logits[:, 0], logits[:, 1]]
 
-    def gen_loss(params: Players, batch: Batch) -> tuple[jax.Array, jax.Array]:
+    def gen_loss(params: Players, batch: Batch) -> jax.Array:
         fake = nets.gen.apply(params.gen, batch.gen_latents)
         if recipe.paired:  # the discriminator's own pass, which XLA computes once
-            loss = recipe.losses.gen(*judge(params, batch.real, fake))
-        else:
-            logits = nets.disc.apply(params.disc, fake)
-            loss = recipe.losses.gen(logits, logits)
-        return loss, loss
+            return recipe.losses.gen(*judge(params, batch.real, fake))
+        logits = nets.disc.apply(params.disc, fake)
+        return recipe.losses.gen(logits, logits)
 
-    def disc_loss(params: Players, batch: Batch) -> tuple[jax.Array, jax.Array]:
+    def disc_loss(params: Players, batch: Batch) -> jax.Array:
         fake = nets.gen.apply(params.gen, batch.disc_latents)
-        loss = recipe.losses.disc(*judge(params, batch.real, fake))
-        return loss + penalty(params, batch, fake), loss
+        return recipe.losses.disc(*judge(params, batch.real, fake))
 
-    def penalty(params: Players, batch: Batch, fake: jax.Array) -> jax.Array | float:
-        rule = recipe.penalty
-        if rule is None:
-            return 0.0
+    return Players(gen_loss, disc_loss)
 
+
+def _penalty(rule: Penalty, nets: Networks) -> Callable[..., jax.Array]:
+    def penalty(params: Players, batch: Batch) -> jax.Array:
         def logits(images: jax.Array) -> jax.Array:
             return nets.disc.apply(params.disc, images)
 
-        def due() -> jax.Array:
-            total = gradient_penalty(logits, batch.real)
-            if rule.fake:
-                total += gradient_penalty(logits, fake)
-            return rule.gamma * rule.every * total
+        total = gradient_penalty(logits, batch.real)
+        if rule.fake:
+            fake = nets.gen.apply(params.gen, batch.disc_latents)
+            total += gradient_penalty(logits, fake)
+        return rule.gamma * total
 
-        return jax.lax.cond(batch.step % rule.every == 0, due, lambda: jnp.zeros(()))
-
-    return Players(gen_loss, disc_loss)
+    return penalty
 
 
 def scale(images: jax.Array) -> jax.Array:
