@@ -12,6 +12,12 @@ def test_the_body_runs_in_every_process(n, tmp_path):
     assert sorted(file.name for file in tmp_path.iterdir()) == ["0", "1"]
 
 
+class TestMethods:
+    @pytest.mark.processes(1, devices=5)
+    def test_a_method_runs_too(self):
+        assert jax.device_count() == 5
+
+
 FAILING = """
     import jax, pytest, threading, time
     @pytest.mark.processes(2, devices=1)
