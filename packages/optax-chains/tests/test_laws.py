@@ -186,7 +186,7 @@ def test_optax_tells_parameters_from_counters_in_the_state(name):
     assert jax.tree.leaves(marked) == jax.tree.leaves(wanted)
 
 
-VMAPPED = ["nested", "gauss_newton_cg", "clip_by_layer", "lookahead", "lazy"]
+VMAPPED = ["nested", "gauss_newton_cg", "lookahead"]
 
 
 @pytest.mark.parametrize("name", VMAPPED)
@@ -197,8 +197,8 @@ def test_several_runs_at_once_are_as_one_by_one(name):
     def two_steps(params):
         return step(*step(params, init(params)))
 
-    both = jax.vmap(two_steps)(jax.tree.map(lambda *p: jnp.stack(p), *runs))
-    alone = [two_steps(params) for params in runs]
+    both = jax.jit(jax.vmap(two_steps))(jax.tree.map(lambda *p: jnp.stack(p), *runs))
+    alone = [jax.jit(two_steps)(params) for params in runs]
     assert_trees_close(both, jax.tree.map(lambda *p: jnp.stack(p), *alone), atol=1e-6)
 
 

@@ -89,10 +89,11 @@ def noise_multiplier_for(
 
     Example:
       >>> found = noise_multiplier_for(
-      ...     target_epsilon=2.38, sampling_rate=256 / 60000, steps=14000, delta=1e-5
+      ...     target_epsilon=2.0, sampling_rate=256 / 60000, steps=14000, delta=1e-5,
+      ...     accountant="rdp",
       ... )
       >>> round(found, 1)
-      1.1
+      1.3
     """
     _check(sampling_rate=sampling_rate, delta=delta, steps=steps)
     if not target_epsilon > 0:
