@@ -41,7 +41,7 @@ def test_real_digits_are_at_the_floor():
     images = _labelled.load(None, "test").images
     judged = _classifier.judge(classifier.params, images)
     distance = np.ones(5)
-    figures = _evaluate._figures(classifier, judged, distance, distance)
+    figures = _evaluate.figures(classifier, judged, distance, distance)
     assert figures.frechet < 10
     assert figures.score > 9.7
 

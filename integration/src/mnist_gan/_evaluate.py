@@ -97,8 +97,8 @@ def evaluate(run: Path, *, n: int, seed: int, out: Console) -> Evaluation:
         classifier.params, _labelled.load(None, "train").images[:n]
     )
     evaluation = Evaluation(
-        _figures(classifier, judged, near.distance, real_near.distance),
-        _figures(classifier, real, real_near.distance, real_near.distance),
+        figures(classifier, judged, near.distance, real_near.distance),
+        figures(classifier, real, real_near.distance, real_near.distance),
         published("reference", classifier.sha256, n=n),
     )
     content = {
@@ -127,12 +127,23 @@ def evaluate(run: Path, *, n: int, seed: int, out: Console) -> Evaluation:
     return evaluation
 
 
-def _figures(
+def figures(
     classifier: _classifier.Classifier,
     judged: _classifier.Opinions,
     distance: np.ndarray,
     real_distance: np.ndarray,
 ) -> Figures:
+    """Measures a set of digits.
+
+    Args:
+      classifier: the judge.
+      judged: what it makes of them.
+      distance: float64[n], from some of them to the nearest learned digits.
+      real_distance: float64[m], the same of real digits that were not learned from.
+
+    Returns:
+      The figures.
+    """
     shares = class_shares(judged.log_probs)
     return Figures(
         frechet=frechet_distance(moments(judged.features), classifier.real),
