@@ -100,3 +100,13 @@ def test_it_exports_for_several_platforms():
 
     exported = jax.export.export(gradient, platforms=("cpu", "tpu"))(y, w)
     np.testing.assert_allclose(exported.call(y, w), gradient(y, w), rtol=1e-6)
+
+
+def test_it_is_one_operation_where_jit_is_disabled():
+    x, w, y = _operands(_WINDOWS[0])
+    wanted = correlate(x, w, _WINDOWS[0])
+    with jax.disable_jit():
+        found = correlate(x, w, _WINDOWS[0])
+        gradient = jax.grad(lambda w: jnp.vdot(correlate(x, w, _WINDOWS[0]), y))(w)
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    assert gradient.shape == w.shape

@@ -75,8 +75,14 @@ def _bind(kind: _Kind, a: jax.Array, b: jax.Array, window: Window) -> jax.Array:
     return _convolution_p.bind(a, b, kind=kind, window=window)
 
 
-@functools.partial(jax.jit, static_argnames=("kind", "window"))
 def _evaluate(a: jax.Array, b: jax.Array, *, kind: _Kind, window: Window) -> jax.Array:
+    # As the operations of jax it is compiled by itself also where jit is disabled.
+    with jax.disable_jit(disable=False):
+        return _compiled(a, b, kind=kind, window=window)
+
+
+@functools.partial(jax.jit, static_argnames=("kind", "window"))
+def _compiled(a: jax.Array, b: jax.Array, *, kind: _Kind, window: Window) -> jax.Array:
     return _bind(kind, a, b, window)
 
 
