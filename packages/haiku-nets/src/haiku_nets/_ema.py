@@ -32,6 +32,12 @@ def ema_init(params: Any) -> Ema:
     Returns:
       The average. Half-precision parameters are averaged in float32, in which a small
       step is not lost.
+
+    Example:
+      >>> import jax.numpy as jnp
+      >>> ema = ema_init({"w": jnp.ones(2, jnp.bfloat16)})
+      >>> ema.total["w"].dtype, float(ema.weight)
+      (dtype('float32'), 0.0)
     """
     return Ema(
         jax.tree.map(lambda x: jnp.zeros_like(x, _wide(x)), params), jnp.zeros(())
@@ -81,6 +87,13 @@ def ema_params(ema: Ema, *, like: Any) -> Any:
 
     Returns:
       A tree like the parameters.
+
+    Example:
+      >>> import jax.numpy as jnp
+      >>> params = {"w": jnp.float32(2)}
+      >>> ema = ema_update(ema_init(params), params, decay=0.99)
+      >>> float(ema_params(ema, like=params)["w"].round(4))  # not pulled towards 0
+      2.0
     """
 
     def read(total: jax.Array, now: jax.Array) -> jax.Array:

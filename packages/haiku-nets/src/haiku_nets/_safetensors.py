@@ -120,6 +120,14 @@ def load_safetensors(
         does not fit `like`; the message lists what is missing, unknown, or of another
         shape or dtype.
       OSError: if the file cannot be read.
+
+    Example:
+      >>> import pathlib, tempfile
+      >>> import jax.numpy as jnp
+      >>> file = pathlib.Path(tempfile.mkdtemp()) / "linear.safetensors"
+      >>> save_safetensors(file, {"linear": {"w": jnp.ones((2, 3))}})
+      >>> load_safetensors(file)["linear"]["w"].shape
+      (2, 3)
     """
     library = _library("load_safetensors")
     data = Path(path).read_bytes()

@@ -44,6 +44,13 @@ class Batches(Sequence[Batch]):
       shapes: the shapes in use, and so the traces of a jitted step.
       shape_of_batches: that of each batch, in order.
       waste: the share of padding.
+
+    Example:
+      >>> import jraph_kit
+      >>> graphs = jraph_kit.get_fully_connected_graph(3, 4, np.ones((12, 2)))
+      >>> found = batches(graphs, Buckets.fit(graphs, batch_size=2))
+      >>> len(found), found.waste.total < 1, int(found[1].n_real)
+      (2, True, 2)
     """
 
     _gatherer: Gatherer

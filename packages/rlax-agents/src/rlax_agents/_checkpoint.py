@@ -88,6 +88,14 @@ def load_state(path: str | os.PathLike[str], like: Any) -> Any:
       CheckpointError: if the file is damaged, or a leaf is missing, is unknown, or has
         another shape or dtype than in `like`.
       OSError: if the file cannot be read.
+
+    Example:
+      >>> import jax, tempfile
+      >>> like = {"x": jax.ShapeDtypeStruct((2,), "float32")}
+      >>> with tempfile.TemporaryDirectory() as folder:
+      ...     save_state(f"{folder}/state.npz", {"x": jax.numpy.ones(2)})
+      ...     load_state(f"{folder}/state.npz", like)
+      {'x': Array([1., 1.], dtype=float32)}
     """
     wanted = _named(like)
     dtypes, arrays = _read(Path(path))

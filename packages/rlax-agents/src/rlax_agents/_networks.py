@@ -34,6 +34,13 @@ def mlp(
 
     Returns:
       float[batch, hidden[-1]].
+
+    Example:
+      >>> import haiku as hk
+      >>> net = hk.transform(lambda x: mlp(x, [16, 8]))
+      >>> x = {"position": jnp.ones((4, 2)), "speed": jnp.ones(4)}
+      >>> net.apply(net.init(jax.random.key(0), x), None, x).shape
+      (4, 8)
     """
     leaves = [
         leaf.reshape(leaf.shape[0], -1).astype(jnp.float32)
@@ -58,6 +65,14 @@ def policy_head(features: jax.Array, action_spec: ActionSpec) -> Policy:
 
     Returns:
       A `Categorical` or a `DiagonalGaussian` of actions flattened to [batch, size].
+
+    Example:
+      >>> import haiku as hk
+      >>> from rlax_agents import Discrete
+      >>> net = hk.transform(lambda x: policy_head(x, Discrete(3)))
+      >>> x = jnp.ones((4, 8))
+      >>> net.apply(net.init(jax.random.key(0), x), None, x).logits.shape
+      (4, 3)
     """
     small = hk.initializers.Orthogonal(0.01)
     if not isinstance(action_spec, Continuous):
@@ -115,6 +130,12 @@ def action_values(
     Returns:
       Transformed; `apply(params, observation[batch])` gives [batch, actions] or
       [batch, actions, atoms].
+
+    Example:
+      >>> net = action_values(3, hidden=[8], atoms=51)
+      >>> x = jnp.ones((4, 2))
+      >>> net.apply(net.init(jax.random.key(0), x), x).shape
+      (4, 3, 51)
     """
 
     def forward(observation: Any) -> jax.Array:
@@ -137,6 +158,13 @@ def stochastic_policy(
 
     Returns:
       Transformed; `apply(params, observation[batch])` gives a policy of flat actions.
+
+    Example:
+      >>> from rlax_agents import Continuous
+      >>> net = stochastic_policy(Continuous((2,), -1.0, 1.0), hidden=[8])
+      >>> x = jnp.ones((4, 3))
+      >>> net.apply(net.init(jax.random.key(0), x), x).sample(jax.random.key(1)).shape
+      (4, 2)
     """
 
     def forward(observation: Any) -> Policy:
@@ -163,6 +191,12 @@ def action_critic(*, hidden: Sequence[int] = (64, 64)) -> hk.Transformed:
 
     Returns:
       Transformed; `apply(params, observation[batch], a[batch, size])` gives [batch].
+
+    Example:
+      >>> net = action_critic(hidden=[8])
+      >>> x, a = jnp.ones((4, 2)), jnp.ones((4, 1))
+      >>> net.apply(net.init(jax.random.key(0), x, a), x, a).shape
+      (4,)
     """
 
     def forward(observation: Any, a: jax.Array) -> jax.Array:

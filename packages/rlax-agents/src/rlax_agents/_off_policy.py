@@ -119,6 +119,13 @@ def retrace(  # noqa: PLR0917 (the order of rlax's arguments)
     Raises:
       ArgumentError: for a wrong shape, dtype or range.
 
+    Example:
+      >>> import jax.numpy as jnp
+      >>> q, a, one = jnp.zeros((2, 1, 2)), jnp.zeros((2, 1), int), jnp.ones((2, 1))
+      >>> pi = jnp.full((2, 1, 2), 0.5)
+      >>> retrace(q, q, a, a, one, one, pi, 0.5 * one, lambda_=1.0)[:, 0].tolist()
+      [2.0, 1.0]
+
     References:
       Munos et al., 2016, [Safe and Efficient Off-Policy Reinforcement
       Learning](https://arxiv.org/abs/1606.02647).
@@ -184,6 +191,12 @@ def q_lambda(
 
     Raises:
       ArgumentError: for a wrong shape, dtype or range.
+
+    Example:
+      >>> import jax.numpy as jnp
+      >>> q, a, one = jnp.zeros((2, 1, 3)), jnp.zeros((2, 1), int), jnp.ones((2, 1))
+      >>> q_lambda(q, a, one, one, q, lambda_=1.0)[:, 0].tolist()
+      [2.0, 1.0]
 
     References:
       Peng and Williams, 1994, Incremental Multi-Step Q-Learning; Watkins, 1989,

@@ -34,15 +34,17 @@ def to_columns(
 
     Returns:
       NumPy arrays of one length:
-        episode: int32, its number.
-        step: int32, from 0 in each episode, or from where the rollout began.
-        observation, next_observation: of the state before and after; the true last one
-          of the episode, not the first of the next.
-        action, reward, discount: of the transition.
-        last: bool, the episode ended here.
-        truncated: bool, it was cut here, with a discount above 0.
-        complete: bool, the same for all of an episode: it is there from start to end.
-        extras: what the agent gave beside its action, if it did.
+
+      - episode: int32, its number.
+      - step: int32, from 0 in each episode, or from where the rollout began.
+      - observation, next_observation: of the state before and after; the true last one
+        of the episode, not the first of the next.
+      - action, reward, discount: of the transition.
+      - last: bool, the episode ended here.
+      - truncated: bool, it was cut here, with a discount above 0.
+      - complete: bool, the same for all of an episode: it is there from start to end.
+      - extras: what the agent gave beside its action, if it did.
+
       A tree has a column for each leaf, such as `observation.pixels`.
 
     Raises:

@@ -84,6 +84,13 @@ def init_train(
 
     Returns:
       The state.
+
+    Example:
+      >>> import jax, rlax_agents as ra
+      >>> env = ra.Catch()
+      >>> state = ra.init_train(ra.PPO(env), env, jax.random.key(0), num_envs=4)
+      >>> type(state).__name__
+      'TrainState'
     """
     k_agent, k_env, key = jax.random.split(key, 3)
     envs, now = jax.vmap(AutoReset(env).reset)(jax.random.split(k_env, num_envs))
@@ -112,6 +119,15 @@ def train_step(
 
     Returns:
       The next state and the metrics of this update, scalars.
+
+    Example:
+      >>> import jax, rlax_agents as ra
+      >>> env = ra.Catch()
+      >>> agent = ra.PPO(env, unroll_length=9, minibatches=3)
+      >>> state = ra.init_train(agent, env, jax.random.key(0), num_envs=4)
+      >>> state, metrics = jax.jit(lambda s: ra.train_step(agent, env, s))(state)
+      >>> int(state.updates), metrics["loss"].shape
+      (1, ())
     """
     key, k_act, k_update = jax.random.split(state.key, 3)
     step_env = jax.vmap(AutoReset(env).step)
