@@ -32,6 +32,7 @@ LINTERS = [
     "validate-pyproject[all]>=0.24",
     "zizmor>=1.5",
 ]
+SITE = ["furo>=2025.9", "myst-nb>=1.3", "sphinx>=8.2"]
 # What a short run of a package's tests is: `nox -s minimums -- short`.
 SHORT = ["README.md", "tests/test_public_api.py", "tests/test_laws.py"]
 
@@ -353,6 +354,24 @@ def lint(session: nox.Session) -> None:
         session.chdir(path)
         session.run("validate-pyproject", "pyproject.toml", silent=True)
         session.run("deptry", "src")
+
+
+@nox.session(python=NEWEST, default=False)
+def docs(session: nox.Session) -> None:
+    """Build the site into build/docs/html: pages are run, and warnings are errors."""
+    extras = {
+        "arrow-jax": "[vision]",
+        "chex-harness": "[hypothesis]",
+        "jraph-kit": "[haiku]",
+        "rlax-agents": "[gymnasium]",
+    }
+    sources = [f"-e{path}{extras.get(path.name, '')}" for path in PACKAGES]
+    session.install(*sources, f"-e{INTEGRATION}", *SITE)
+    session.chdir(ROOT)
+    session.run("python", "tools/check_docs.py")
+    strict = ["--fail-on-warning", "--nitpicky", "--keep-going"]
+    folders = ["--doctree-dir=build/docs/doctrees", "docs", "build/docs/html"]
+    session.run("sphinx-build", *strict, *session.posargs, *folders)
 
 
 @nox.session(python=NEWEST, default=False)
