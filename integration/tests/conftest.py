@@ -11,6 +11,33 @@ from PIL import Image
 
 from mnist_gan import _cli
 
+RUNGS = ("multidevice", "multiprocess", "pod")
+
+
+def pytest_addoption(parser):
+    group = parser.getgroup("rungs")
+    group.addoption(
+        "--rung",
+        choices=("one", *RUNGS),
+        help="run the tests of one rung; one: those of one device",
+    )
+    group.addoption(
+        "--nightly", action="store_true", help="run those that take long, too"
+    )
+
+
+def pytest_collection_modifyitems(config, items):
+    """Deselects, and does not skip: a skip is something that should have run."""
+    rung, nightly = config.getoption("--rung"), config.getoption("--nightly")
+
+    def runs(item):
+        found = next((name for name in RUNGS if name in item.path.parts), "one")
+        late = item.get_closest_marker("nightly") is not None
+        return (rung is None or rung == found) and (nightly or not late)
+
+    config.hook.pytest_deselected(items=[item for item in items if not runs(item)])
+    items[:] = [item for item in items if runs(item)]
+
 
 @pytest.fixture(scope="session")
 def shipped():

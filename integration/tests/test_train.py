@@ -131,7 +131,7 @@ def test_losses_that_stop_being_finite_end_the_run(call, small, tmp_path, monkey
 
     recipe = _recipes.RECIPES["fast"]
     broken = recipe._replace(
-        losses=recipe.losses._replace(gen=lambda x: jnp.nan * x.sum())
+        losses=recipe.losses._replace(gen=lambda real, _: jnp.nan * real.sum())
     )
     monkeypatch.setitem(_recipes.RECIPES, "fast", broken)
     said = call(

@@ -15,6 +15,8 @@ SOURCES = [
     *ROOT.glob("packages/*/src/**/*.py"),
     *ROOT.glob("integration/src/**/*.py"),
 ]
+# The one door to jax's coordination service that has a deadline is private.
+PRIVATE = ROOT / "integration/src/mnist_gan/_hosts.py"
 
 
 def project(package):
@@ -80,4 +82,4 @@ def test_files_hold_one_idea(file):
     text = file.read_text()
     assert len(text.splitlines()) <= 400
     assert file.stem.strip("_") not in {"utils", "core", "helpers", "common", "base"}
-    assert "jax._src" not in text
+    assert ("jax._src" in text) == (file == PRIVATE)

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import orbax.checkpoint as ocp
 
 from mnist_gan._errors import UserError
@@ -24,59 +25,86 @@ class Checkpoint(NamedTuple):
     data: dict[str, Any]
 
 
+class _Manager(ocp.CheckpointManager):
+    def reached_preemption(self, step: int) -> bool:
+        """Leaves preemption to the loop.
+
+        Orbax would ask jax for the sync point from a thread of its own, with the number
+        of a step that is past, and jax would take that for where this process is.
+        """
+        del step
+        return False
+
+
+@jax.jit
+def _copy(state: TrainState) -> TrainState:
+    return jax.tree.map(jnp.copy, state)
+
+
 class Checkpoints:
     """The checkpoints below a folder, by step; the last two are kept.
 
-    Orbax writes beside and renames, so a checkpoint is whole or not there. Saving ends
-    before the next step starts: the parameters take 50 ms, and a step that is donated
-    its inputs must not run while they are read.
+    Orbax writes beside and renames, so a checkpoint is whole or not there. Saving goes
+    on while the next steps run, on a copy: a step that is donated its inputs must not
+    run while they are read. With several processes each writes what it holds, and all
+    make the same calls.
 
     Args:
-      folder: where they are; made by the first `save`.
+      folder: where they are, a path or an address such as `gs://bucket/run`; made by
+        the first `save`.
     """
 
-    def __init__(self, folder: Path) -> None:
-        options = ocp.CheckpointManagerOptions(
-            max_to_keep=_KEPT, enable_async_checkpointing=False, create=True
-        )
-        self._manager = ocp.CheckpointManager(folder.absolute(), options=options)
+    def __init__(self, folder: Path | str) -> None:
+        options = ocp.CheckpointManagerOptions(max_to_keep=_KEPT, create=True)
         self._folder = folder
+        place = folder.absolute() if isinstance(folder, Path) else folder
+        self._manager = _Manager(place, options=options)
 
     def save(self, checkpoint: Checkpoint) -> None:
-        """Writes a checkpoint for the state's step.
+        """Starts to write a checkpoint for the state's step.
 
         Args:
           checkpoint: what to write.
 
         Raises:
-          UserError: if it cannot be written; those before are still whole.
+          UserError: if it cannot be written, or the one before could not; those before
+            are still whole.
         """
         arguments = ocp.args.Composite(
-            state=ocp.args.StandardSave(checkpoint.state),
+            state=ocp.args.StandardSave(_copy(checkpoint.state)),
             data=ocp.args.JsonSave(checkpoint.data),
         )
         step = int(checkpoint.state.step)
         try:
             self._manager.save(step, args=arguments)
         except (ValueError, OSError, RuntimeError) as error:
-            raise UserError(
-                f"{self._folder}: the checkpoint of step {step:,} could not be written "
-                f"({_first_line(error)}); make room, and go on from the one before "
-                "with --resume"
-            ) from error
+            raise self._unwritten(f"of step {step:,}", error) from error
+
+    def finish(self) -> None:
+        """Waits until what `save` has started is on disk; raises as it does."""
+        try:
+            self._manager.wait_until_finished()
+        except (ValueError, OSError, RuntimeError) as error:
+            raise self._unwritten("begun last", error) from error
+
+    def _unwritten(self, which: str, error: Exception) -> UserError:
+        return UserError(
+            f"{self._folder}: the checkpoint {which} could not be written "
+            f"({_first_line(error)}); make room, and go on from the one before "
+            "with --resume"
+        )
 
     def latest_step(self) -> int | None:
         """The step of the last whole checkpoint, or None."""
         return self._manager.latest_step()
 
-    def restore(
-        self, like: TrainState, sharding: jax.sharding.Sharding | None
-    ) -> Checkpoint:
+    def restore(self, like: TrainState, sharding: Any) -> Checkpoint:
         """Reads the last whole checkpoint.
 
         Args:
           like: the shapes and dtypes to expect, as `jax.eval_shape` gives them.
-          sharding: where each array is to lie; None for jax's default device.
+          sharding: where each array is to lie, one for all or a tree of them, whatever
+            devices and processes it was written from; None for jax's default device.
 
         Returns:
           The checkpoint.
@@ -85,11 +113,15 @@ class Checkpoints:
           UserError: if it cannot be read or holds something else.
         """
         sharding = sharding or jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
+        if isinstance(sharding, jax.sharding.Sharding):
+            one = sharding
+            sharding = jax.tree.map(lambda _: one, like)
         target = jax.tree.map(
-            lambda leaf: jax.ShapeDtypeStruct(
-                leaf.shape, leaf.dtype, sharding=sharding
+            lambda leaf, own: jax.ShapeDtypeStruct(
+                leaf.shape, leaf.dtype, sharding=own
             ),
             like,
+            sharding,
         )
         step = self._manager.latest_step()
         arguments = ocp.args.Composite(
@@ -99,7 +131,7 @@ class Checkpoints:
             restored = self._manager.restore(step, args=arguments)
         except (ValueError, KeyError, TypeError, OSError) as error:
             raise UserError(
-                f"{self._folder / str(step)}: the checkpoint cannot be read "
+                f"{self._folder}/{step}: the checkpoint cannot be read "
                 f"({_first_line(error)}); delete that folder to go on from the one "
                 "before"
             ) from error
@@ -110,7 +142,7 @@ class Checkpoints:
         self._manager.close()
 
 
-def load_last(run: Path, folder: Path, like: TrainState) -> TrainState:
+def load_last(run: Path, folder: Path | str, like: TrainState) -> TrainState:
     """Reads the state of a run's last whole checkpoint, to look at it.
 
     Args:
@@ -124,7 +156,7 @@ def load_last(run: Path, folder: Path, like: TrainState) -> TrainState:
     Raises:
       UserError: if there is no checkpoint yet, or it cannot be read.
     """
-    if not folder.is_dir():  # and is not made by looking
+    if isinstance(folder, Path) and not folder.is_dir():  # and is not made by looking
         raise UserError(f"{run}: has no checkpoint yet")
     checkpoints = Checkpoints(folder)
     try:

@@ -3,22 +3,21 @@
 import argparse
 import contextlib
 import logging
+import signal
 import sys
 import warnings
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
-from typing import NoReturn
 
-from mnist_gan._errors import DivergedError, UserError
+from mnist_gan import _cli_hosts, _exits
+from mnist_gan._arguments import PROGRAM, Parser, positive, seed, whole
+from mnist_gan._errors import UserError
 from mnist_gan._interrupts import Interrupts, interrupts
 from mnist_gan._typed import resume_command
 
 # jax and what builds on it are imported once the arguments are known to be right.
 
-_PROGRAM = "mnist-gan"
 _OUT = Path("runs/mnist-gan")
-_EXIT_USER, _EXIT_DIVERGED, _EXIT_STOPPED = 2, 3, 130
-_LARGEST = 2**31 - 1
 _MOST_DEVICES = 512
 _MOST_SAMPLES = 100_000
 _FEWEST_JUDGED = 200  # the covariance of 84 features needs more samples than that
@@ -49,33 +48,9 @@ examples:
 """
 
 
-def _whole(least: int, most: int) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        # A limit on the length comes first: int() refuses very long ones with a hint
-        # that is about Python.
-        value = int(text) if len(text) < 20 else most + 1
-        if not least <= value <= most:
-            raise argparse.ArgumentTypeError(f"{text}: wanted {least} to {most}")
-        return value
-
-    parse.__name__ = "whole number"  # how argparse names what it could not read
-    return parse
-
-
-_positive = _whole(1, _LARGEST)
-_seed = _whole(0, 2**32 - 1)
-
-
-class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line; argparse would print the usage before it."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(_EXIT_USER, f"{_PROGRAM}: {message}; see {self.prog} --help\n")
-
-
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog=_PROGRAM,
+    parser = Parser(
+        prog=PROGRAM,
         description="Train a GAN on MNIST digits, and draw digits from it.",
         epilog="mnist-gan COMMAND --help says more, with examples.",
         allow_abbrev=False,
@@ -101,23 +76,35 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument(
         "--out", type=Path, default=_OUT, metavar="DIR", help=f"default: {_OUT}"
     )
-    train.add_argument("--steps", type=_positive, metavar="N", help="steps in all")
+    train.add_argument("--steps", type=positive, metavar="N", help="steps in all")
     train.add_argument(
-        "--batch-size", type=_positive, metavar="N", help="digits a step, all devices"
+        "--batch-size", type=positive, metavar="N", help="digits a step, all devices"
     )
-    train.add_argument("--seed", type=_seed, metavar="N", help="default: 0")
+    train.add_argument("--seed", type=seed, metavar="N", help="default: 0")
     train.add_argument(
         "--recipe", metavar="NAME", help="fast (the default) or reference"
     )
     train.add_argument(
-        "--resume", action="store_true", help="go on with the run in --out"
+        "--resume",
+        nargs="?",
+        const="always",
+        choices=("always", "auto"),
+        metavar="auto",
+        help="go on with the run in --out; auto: if there is one",
     )
     train.add_argument(
         "--devices",
-        type=_whole(1, _MOST_DEVICES),
+        type=whole(1, _MOST_DEVICES),
         metavar="N",
         help="default: all there are",
     )
+    train.add_argument(
+        "--mesh",
+        type=_cli_hosts.mesh,
+        metavar="AXES",
+        help="data=4,model=2 splits batches in 4 and weights in 2 (default: data=all)",
+    )
+    _cli_hosts.add_join(train)
 
     sample = commands.add_parser(
         "sample",
@@ -129,9 +116,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     sample.add_argument("run", type=Path, metavar="RUN", help="the run's folder")
     sample.add_argument(
-        "--n", type=_whole(1, _MOST_SAMPLES), default=64, help="default: 64"
+        "--n", type=whole(1, _MOST_SAMPLES), default=64, help="default: 64"
     )
-    sample.add_argument("--seed", type=_seed, default=0, help="default: 0")
+    sample.add_argument("--seed", type=seed, default=0, help="default: 0")
     sample.add_argument(
         "--out",
         type=Path,
@@ -153,11 +140,11 @@ def _parser() -> argparse.ArgumentParser:
     evaluate.add_argument("run", type=Path, metavar="RUN", help="the run's folder")
     evaluate.add_argument(
         "--n",
-        type=_whole(_FEWEST_JUDGED, _MOST_SAMPLES),
+        type=whole(_FEWEST_JUDGED, _MOST_SAMPLES),
         default=10_000,
         help="default: 10000; figures compare at equal numbers only",
     )
-    evaluate.add_argument("--seed", type=_seed, default=0, help="default: 0")
+    evaluate.add_argument("--seed", type=seed, default=0, help="default: 0")
 
     classifier = commands.add_parser(
         "classifier",
@@ -176,12 +163,13 @@ def _parser() -> argparse.ArgumentParser:
         "12,000 digits that come with it)",
     )
     classifier.add_argument(
-        "--epochs", type=_whole(1, 1000), default=12, help="default: 12"
+        "--epochs", type=whole(1, 1000), default=12, help="default: 12"
     )
-    classifier.add_argument("--seed", type=_seed, default=0, help="default: 0")
+    classifier.add_argument("--seed", type=seed, default=0, help="default: 0")
     classifier.add_argument(
         "--out", type=Path, required=True, metavar="FILE", help="FILE.safetensors"
     )
+    _cli_hosts.add_commands(commands)
     return parser
 
 
@@ -192,48 +180,48 @@ def main(argv: Sequence[str] | None = None) -> int:
       argv: the arguments; by default those of the process.
 
     Returns:
-      The exit code: 0 done, 2 cannot be done as asked, 3 diverged, 130 stopped by a
-      signal. An error of ours that is none of these keeps Python's 1 and traceback.
+      The exit code, one of `_exits.MEANINGS`.
     """
     argv = sys.argv[1:] if argv is None else argv
     parser = _parser()
     if not argv:
         parser.print_help(sys.stderr)
-        return _EXIT_USER
+        return _exits.USER
     arguments = parser.parse_args(argv)
     command = _COMMANDS[arguments.command]
     try:
         with interrupts() as interrupted, _warnings_in_one_line():
             return command(arguments, interrupted)
-    except DivergedError as error:
-        return _complain(error, _EXIT_DIVERGED)
-    except (UserError, OSError) as error:
-        return _complain(error, _EXIT_USER)
-    except KeyboardInterrupt:
-        return _complain("stopped at once", _EXIT_STOPPED)
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  (told in full)
+        ending = _exits.ending_of(error)
+        sys.stderr.write(f"{PROGRAM}: {ending.text}\n")
+        return ending.code
 
 
 def _train(arguments: argparse.Namespace, interrupted: Interrupts) -> int:
     _quiet_libraries()
     import arrow_jax  # noqa: PLC0415  (seconds, which --help should not take)
     from mnist_gan import _terminal  # noqa: PLC0415
+    from mnist_gan._runtime import runtime  # noqa: PLC0415
     from mnist_gan._train import Request, train  # noqa: PLC0415
 
-    out = _terminal.console()
     request = Request(**{name: getattr(arguments, name) for name in Request._fields})
-    try:
-        outcome = train(request, out, interrupted)
-    except arrow_jax.ArrowJaxError as error:
-        raise UserError(str(error)) from error
+    with runtime(_cli_hosts.join_of(arguments), interrupted) as found:
+        out = _terminal.console(quiet=not found.hosts.first)
+        try:
+            outcome = train(request, out, interrupted, found)
+        except arrow_jax.ArrowJaxError as error:
+            raise UserError(str(error)) from error
     if not outcome.stopped:
         out.print(f"done: {request.out}/samples.png, losses.png, metrics.parquet, ...")
-        return 0
+        return _exits.DONE
     if outcome.saved:
         out.print(f"stopped at step {outcome.step:,}, and saved. To go on:")
         out.print(f"  {resume_command(request.out, request.devices)}", soft_wrap=True)
     else:
         out.print("stopped before the first step; nothing was written")
-    return _EXIT_STOPPED
+    preempted = found.hosts.count > 1 or interrupted.received == signal.SIGTERM
+    return _exits.PREEMPTED if preempted and outcome.saved else _exits.STOPPED
 
 
 def _sample(arguments: argparse.Namespace, interrupted: Interrupts) -> int:
@@ -242,7 +230,7 @@ def _sample(arguments: argparse.Namespace, interrupted: Interrupts) -> int:
 
     sample(arguments.run, n=arguments.n, seed=arguments.seed, out=arguments.out)
     if interrupted:
-        return _EXIT_STOPPED
+        return _exits.STOPPED
     sys.stdout.write(f"{arguments.out}\n")
     return 0
 
@@ -255,7 +243,7 @@ def _evaluate(arguments: argparse.Namespace, interrupted: Interrupts) -> int:
     out = _terminal.console()
     evaluate(arguments.run, n=arguments.n, seed=arguments.seed, out=out)
     out.print(f"{arguments.run}/evaluation.json, evaluation.png")
-    return _EXIT_STOPPED if interrupted else 0
+    return _exits.STOPPED if interrupted else 0
 
 
 def _classifier(arguments: argparse.Namespace, interrupted: Interrupts) -> int:
@@ -276,7 +264,7 @@ def _classifier(arguments: argparse.Namespace, interrupted: Interrupts) -> int:
     except arrow_jax.ArrowJaxError as error:
         raise UserError(str(error)) from error
     if trained is None:
-        return _complain("stopped; nothing was written", _EXIT_STOPPED)
+        return _complain("stopped; nothing was written", _exits.STOPPED)
     sys.stdout.write(f"{arguments.out}\n")
     return 0
 
@@ -286,6 +274,8 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace, Interrupts], int]] = {
     "sample": _sample,
     "evaluate": _evaluate,
     "classifier": _classifier,
+    "launch": _cli_hosts.launch,
+    "doctor": _cli_hosts.doctor,
 }
 
 
@@ -311,5 +301,5 @@ def _quiet_libraries() -> None:
 
 
 def _complain(error: Exception | str, code: int) -> int:
-    sys.stderr.write(f"{_PROGRAM}: {' '.join(str(error).split())}\n")
+    sys.stderr.write(f"{PROGRAM}: {' '.join(str(error).split())}\n")
     return code

@@ -1,7 +1,9 @@
 """Which devices the run uses, and how arrays lie on them."""
 
 import contextlib
+import math
 import os
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import jax
@@ -14,7 +16,7 @@ class Placement(NamedTuple):
     """Devices and the two ways in which arrays lie on them.
 
     Attributes:
-      mesh: the devices, along the axis `data`.
+      mesh: the devices, along the axes `data` and, where asked for, `model`.
       replicated: a whole copy on each device; parameters and optimizer states.
       spread: split along the first axis; batches.
     """
@@ -24,23 +26,49 @@ class Placement(NamedTuple):
     spread: NamedSharding
 
 
-def place(n: int | None) -> Placement:
-    """Chooses the first `n` devices, or all.
+def parse_mesh(text: str) -> dict[str, int]:
+    """Reads `data=4,model=2`.
 
-    On a machine with CPUs only, jax is asked to show `n` of them.
+    Args:
+      text: what the user typed.
+
+    Returns:
+      Axis -> number of devices along it; `data` comes first.
+
+    Raises:
+      ValueError: if it is something else.
+
+    Example:
+      >>> parse_mesh("model=2,data=4")
+      {'data': 4, 'model': 2}
+    """
+    pairs = [pair.partition("=") for pair in text.split(",")]
+    axes = {name: int(n) for name, _, n in pairs if n.isdecimal() and int(n)}
+    if len(axes) != len(pairs) or not {"data"} <= axes.keys() <= {"data", "model"}:
+        raise ValueError(f"{text!r}: wanted data=N or data=N,model=M")
+    return {name: axes[name] for name in ("data", "model") if name in axes}
+
+
+def place(n: int | None, axes: Mapping[str, int] | None = None) -> Placement:
+    """Chooses the first `n` devices, or all, of all processes.
+
+    On a machine with CPUs only, jax is asked to show as many as are asked for.
 
     Args:
       n: how many, or None.
+      axes: how many along each axis; all along `data` if None.
 
     Returns:
       The placement.
 
     Raises:
-      UserError: if there are fewer.
+      UserError: if there are fewer, or they do not fill the axes.
     """
-    if n is not None and "JAX_NUM_CPU_DEVICES" not in os.environ:
+    wanted = math.prod(axes.values()) if axes else n
+    alone = not jax.distributed.is_initialized()
+    if wanted is not None and alone and "JAX_NUM_CPU_DEVICES" not in os.environ:
         with contextlib.suppress(RuntimeError):  # jax runs already; counted below
-            jax.config.update("jax_num_cpu_devices", n)
+            jax.config.update("jax_num_cpu_devices", wanted)
     try:
         devices = jax.devices()
     except (RuntimeError, AssertionError) as error:
@@ -49,13 +77,31 @@ def place(n: int | None) -> Placement:
             f"jax found no device: {error or f'JAX_PLATFORMS={asked}'}; install jax "
             "for it, or unset JAX_PLATFORMS"
         ) from error
-    n = len(devices) if n is None else n
-    if n > len(devices):
+    found = f"found {len(devices)} ({_kind(devices[0])})"
+    if n is not None and n > len(devices):
         raise UserError(
-            f"--devices {n}: found {len(devices)} ({_kind(devices[0])}); take "
-            f"--devices {len(devices)} or fewer"
+            f"--devices {n}: {found}; take --devices {len(devices)} or fewer"
         )
-    mesh = jax.make_mesh((n,), ("data",), (AxisType.Auto,), devices=devices[:n])
+    if jax.process_count() > 1 and n not in (None, len(devices)):
+        raise UserError(
+            f"--devices {n}: {found} in {jax.process_count()} processes, and all take "
+            "part; leave --devices out"
+        )
+    devices = devices[:n] if n or jax.process_count() > 1 else devices[:wanted]
+    axes = axes or {"data": len(devices)}
+    if math.prod(axes.values()) != len(devices):
+        spelled = ",".join(f"{name}={size}" for name, size in axes.items())
+        raise UserError(
+            f"--mesh {spelled}: is for {math.prod(axes.values())} devices, {found}; "
+            f"take --mesh data={len(devices)}, or other numbers with that product"
+        )
+    kinds = (AxisType.Auto,) * len(axes)
+    mesh = jax.make_mesh(tuple(axes.values()), tuple(axes), kinds, devices=devices)
+    return on_mesh(mesh)
+
+
+def on_mesh(mesh: Mesh) -> Placement:
+    """The two ways in which arrays lie on a mesh."""
     return Placement(
         mesh,
         NamedSharding(mesh, PartitionSpec()),
@@ -73,7 +119,7 @@ def check_batch_size(batch_size: int, placement: Placement) -> None:
     Raises:
       UserError: if it does not divide.
     """
-    n = placement.mesh.size
+    n = placement.mesh.shape["data"]
     if batch_size % n:
         near = max(n, batch_size // n * n)
         raise UserError(
@@ -88,7 +134,8 @@ def describe(placement: Placement) -> str:
     text = f"{n} {_kind(device)} device{'s' if n > 1 else ''}"
     if device.platform == "cpu":
         text += f" ({len(os.sched_getaffinity(0))} cores)" if _linux() else ""
-    return text
+    count = len({device.process_index for device in placement.mesh.devices.flat})
+    return f"{text} in {count} processes" if count > 1 else text
 
 
 def _kind(device: jax.Device) -> str:

@@ -11,3 +11,10 @@ class UserError(Exception):
 
 class DivergedError(Exception):
     """The losses stopped being finite; the command line exits with code 3."""
+
+
+class HostsError(Exception):
+    """A process of the run is missing, or has gone another way than the others.
+
+    The message names it; the command line exits with code 70.
+    """

@@ -32,12 +32,15 @@ class Log:
     """Turns dispatches into rows, a little behind the devices.
 
     Args:
-      metrics: where the rows are kept.
+      metrics: where the rows are kept; None in a process that keeps no record, and
+        reads the losses to notice with the others when they stop being finite.
       view: where they are shown.
       batch_size: real digits a step.
     """
 
-    def __init__(self, metrics: Metrics, view: ProgressView, batch_size: int) -> None:
+    def __init__(
+        self, metrics: Metrics | None, view: ProgressView, batch_size: int
+    ) -> None:
         self._metrics, self._view, self._batch_size = metrics, view, batch_size
         self._pending: deque[_Dispatch] = deque()
         self._clock = time.perf_counter()
@@ -47,14 +50,15 @@ class Log:
         self._pending.append(_Dispatch(first, losses, waited))
         self._read(keep=_IN_FLIGHT)
 
-    def written(self) -> Metrics:
-        """Waits for all dispatches, and returns the record with them."""
+    def catch_up(self) -> None:
+        """Waits for all dispatches, and logs them."""
         self._read(keep=0)
-        return self._metrics
 
     def write(self) -> None:
         """Waits for all dispatches, and puts them on disk."""
-        self.written().write()
+        self.catch_up()
+        if self._metrics is not None:
+            self._metrics.write()
 
     def _read(self, *, keep: int) -> None:
         while len(self._pending) > keep:
@@ -65,7 +69,8 @@ class Log:
                         "last checkpoint is from before. Try another --seed or "
                         "--recipe, with another --out."
                     )
-                self._metrics.add(row)
+                if self._metrics is not None:
+                    self._metrics.add(row)
                 self._view.show(row)
 
     def _rows(self, dispatch: _Dispatch) -> Iterator[Row]:

@@ -1,8 +1,9 @@
 """The training loop of one run: steps, records, checkpoints, pictures."""
 
 import contextlib
+import dataclasses
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -11,15 +12,17 @@ from rich.console import Console
 
 import arrow_jax
 from haiku_nets import parameter_table
-from mnist_gan import _game, _pictures, _terminal
+from mnist_gan import _agreement, _game, _pictures, _terminal
 from mnist_gan._checkpoints import Checkpoint, Checkpoints
 from mnist_gan._devices import Placement
 from mnist_gan._errors import UserError
 from mnist_gan._interrupts import Interrupts
+from mnist_gan._layout import layout
 from mnist_gan._log import Log
 from mnist_gan._metrics import Metrics
 from mnist_gan._recipes import Recipe
-from mnist_gan._run import Config, RunFolder
+from mnist_gan._run import Config, RunFolder, versions
+from mnist_gan._runtime import Runtime
 from mnist_gan._sample import SHEET, draw, write_samples
 from optax_chains import Players
 
@@ -42,6 +45,7 @@ class Plan(NamedTuple):
       recipe: the recipe that `config` names.
       placement: the devices.
       dataset: the digits, decoded.
+      runtime: the processes.
     """
 
     folder: RunFolder
@@ -49,6 +53,7 @@ class Plan(NamedTuple):
     recipe: Recipe
     placement: Placement
     dataset: arrow_jax.Dataset
+    runtime: Runtime
 
 
 class Outcome(NamedTuple):
@@ -65,14 +70,17 @@ class Outcome(NamedTuple):
     saved: bool
 
 
-def run(plan: Plan, out: Console, interrupted: Interrupts, *, resume: bool) -> Outcome:
+def run(
+    plan: Plan, out: Console, interrupted: Interrupts, *, resume: str | None
+) -> Outcome:
     """Trains from the start, or from the run's last checkpoint.
 
     Args:
       plan: the run.
       out: where to report.
       interrupted: true once the user wants the run to stop.
-      resume: whether to go on from the last checkpoint.
+      resume: None to start; else to go on from the last checkpoint, and `auto` if a
+        run that is done is fine too.
 
     Returns:
       The last step, and whether a signal ended the run before its time.
@@ -80,13 +88,15 @@ def run(plan: Plan, out: Console, interrupted: Interrupts, *, resume: bool) -> O
     Raises:
       UserError: if the run has taken its steps already.
       DivergedError: if the losses stop being finite.
+      HostsError: if the processes do not agree, or one is missing.
     """
-    folder, config, recipe, placement, dataset = plan
+    folder, config, recipe, placement, dataset, runtime = plan
 
     def init() -> _game.TrainState:
         return _game.init(recipe, config.seed)
 
     abstract = jax.eval_shape(init)
+    lies = layout(abstract, placement)
     for params in abstract.params:
         out.print()
         out.print(_terminal.model_table(parameter_table(params)))
@@ -101,88 +111,122 @@ def run(plan: Plan, out: Console, interrupted: Interrupts, *, resume: bool) -> O
         last="drop",
         sharding=placement.spread,
     )
+    lowered = _lower(plan, lies, abstract, loader.spec["image"])
+    _check_alike(plan, {n: lower.as_text() for n, lower in lowered.items()})
     with ThreadPoolExecutor(1) as pool:  # XLA compiles two programs at a time
-        compiling = pool.submit(_compile, plan, abstract, loader.spec["image"])
-        restored = _last_checkpoint(plan, abstract) if resume else None
+        compiling = pool.submit(lambda: {n: x.compile() for n, x in lowered.items()})
+        restored = _last_checkpoint(plan, abstract, lies) if resume else None
         if restored:
             state, position = restored
         else:
-            state = jax.jit(init, out_shardings=placement.replicated)()
+            state = jax.jit(init, out_shardings=lies)()
             position = None
         updates = compiling.result()
     first = int(state.step)
     if first >= config.steps:
+        if resume == "auto":
+            return Outcome(first, stopped=False, saved=True)
         raise UserError(
             f"{folder}: has taken its {first:,} steps; add --steps {2 * first} to go "
             "on to twice as many"
         )
-
-    if interrupted:
+    # A signal that only this process has is for the loop, which asks all of them.
+    if interrupted and runtime.hosts.count == 1:
         return Outcome(first, stopped=True, saved=restored is not None)
 
-    after = first if resume else None
     batches = loader.resume(position) if position else iter(loader)
     view = _terminal.progress(out, done=first, steps=config.steps)
     with (
-        folder.claimed(config, resume=resume),
+        _kept(plan, first if resume else None) as metrics,
         contextlib.closing(Checkpoints(folder.checkpoints)) as checkpoints,
-        contextlib.closing(Metrics(folder.metrics, folder.events, after=after)) as kept,
         loader,
         batches,
         view,
     ):
-        log = Log(kept, view, config.batch_size)
         return _loop(
             plan,
             state,
             updates,
             batches,
-            log=log,
+            metrics=metrics,
+            view=view,
             checkpoints=checkpoints,
-            interrupted=interrupted,
         )
 
 
-def _last_checkpoint(plan: Plan, abstract: _game.TrainState) -> Checkpoint | None:
+def _check_alike(plan: Plan, programs: dict[int, str]) -> None:
+    """Checks that all processes are about to do the same."""
+    facts = {
+        "version": versions(),
+        "option": dataclasses.asdict(plan.config),
+        "program": {str(n): _agreement.digest(text) for n, text in programs.items()},
+    }
+    hosts = plan.runtime.hosts
+    _agreement.check_same(hosts, facts, seconds=plan.runtime.patience)
+
+
+@contextlib.contextmanager
+def _kept(plan: Plan, after: int | None) -> Generator[Metrics | None]:
+    """Holds the run's folder, in the process that writes there, and its record."""
+    folder, runtime = plan.folder, plan.runtime
+    with contextlib.ExitStack() as stack:
+        metrics = None
+        if runtime.hosts.first:
+            stack.enter_context(folder.claimed(plan.config, resume=after is not None))
+            metrics = Metrics(folder.metrics, folder.events, after=after)
+            stack.enter_context(contextlib.closing(metrics))
+        runtime.hosts.barrier("the run's folder", seconds=runtime.patience)
+        yield metrics
+
+
+def _last_checkpoint(
+    plan: Plan, abstract: _game.TrainState, lies: _game.TrainState
+) -> Checkpoint | None:
     if not plan.folder.checkpoints.is_dir():
         return None
     with contextlib.closing(Checkpoints(plan.folder.checkpoints)) as checkpoints:
         if checkpoints.latest_step() is None:
             return None
-        return checkpoints.restore(abstract, plan.placement.replicated)
+        return checkpoints.restore(abstract, lies)
 
 
-def _compile(
-    plan: Plan, abstract: _game.TrainState, image: jax.ShapeDtypeStruct
-) -> dict[int, Update]:
-    """Compiles the update for the numbers of steps that a dispatch may hold."""
+def _lower(
+    plan: Plan,
+    lies: _game.TrainState,
+    abstract: _game.TrainState,
+    image: jax.ShapeDtypeStruct,
+) -> dict[int, jax.stages.Lowered]:
+    """Lowers the update for the numbers of steps that a dispatch may hold."""
     replicated, spread = plan.placement.replicated, plan.placement.spread
     update = jax.jit(
         _game.update(plan.recipe, plan.placement.mesh),
         donate_argnums=0,
-        in_shardings=(replicated, spread),
-        out_shardings=(replicated, replicated),
+        in_shardings=(lies, spread),
+        out_shardings=(lies, replicated),
     )
     platform = plan.placement.mesh.devices.flat[0].platform
     most = _STEPS_PER_DISPATCH.get(platform, _STEPS_PER_DISPATCH_ELSEWHERE)
     counts = {1, min(most, plan.config.steps)}
-    return {n: update.lower(abstract, [image] * n).compile() for n in counts}
+    return {n: update.lower(abstract, [image] * n) for n in counts}
 
 
 def _loop(
     plan: Plan,
     state: _game.TrainState,
-    updates: dict[int, Update],
+    updates: Mapping[int, Update],
     batches: Any,
     *,
-    log: Log,
+    metrics: Metrics | None,
+    view: _terminal.ProgressView,
     checkpoints: Checkpoints,
-    interrupted: Interrupts,
 ) -> Outcome:
     step, steps = int(state.step), plan.config.steps
     most = max(updates)
     draw_every = max(1, steps // _PICTURES)
+    log = Log(metrics, view, plan.config.batch_size)
+    _check_state(plan, state, batches)
     ended = False
+    dispatches = 0
     while not ended:
         # By the step's number alone, so that a resumed run repeats the same programs.
         n = most if step % most == 0 and step + most <= steps else 1
@@ -192,18 +236,43 @@ def _loop(
         state, losses = updates[n](state, images)
         log.dispatched(step + 1, losses, waited / n)
         step += n
-        ended = step >= steps or bool(interrupted)
+        dispatches += 1
+        plan.runtime.watch.beat(step)
+        stops = plan.runtime.stops(dispatches)  # asked every time, as jax wants it
+        ended = step >= steps or stops
         if ended or step % _CHECKPOINT_EVERY == 0:
             log.write()  # first, so that no checkpoint is without its rows
+            _check_state(plan, state, batches)
             checkpoints.save(Checkpoint(state, batches.state()))
         if ended or step % draw_every == 0:
-            _draw(plan, state, log.written())
+            log.catch_up()
+            average = _whole(plan, state.average)
+            if metrics is not None:
+                _draw(plan, average, metrics)
+    checkpoints.finish()
     return Outcome(step, stopped=step < steps, saved=True)
 
 
-def _draw(plan: Plan, state: _game.TrainState, metrics: Metrics) -> None:
+def _check_state(plan: Plan, state: _game.TrainState, batches: Any) -> None:
+    """Checks that all processes hold the same numbers, and read the same rows next."""
+    hosts = plan.runtime.hosts
+    if hosts.count > 1:
+        facts = {
+            "the state": _agreement.parts(state),
+            "the order of the digits": batches.state(),
+        }
+        _agreement.check_same(hosts, facts, seconds=plan.runtime.patience)
+
+
+def _whole(plan: Plan, tree: Any) -> Any:
+    """This process's own copy of a tree that may lie on devices of others."""
+    together = jax.jit(lambda x: x, out_shardings=plan.placement.replicated)(tree)
+    return jax.tree.map(lambda leaf: leaf.addressable_data(0), together)
+
+
+def _draw(plan: Plan, average: Any, metrics: Metrics) -> None:
     folder = plan.folder
-    images = draw(plan.recipe, state.average, seed=0, n=SHEET)
+    images = draw(plan.recipe, average, seed=0, n=SHEET)
     _pictures.save_samples(folder.sample_sheet, images)
     write_samples(folder.samples, images)
     losses = Players(gen=metrics.column("gen_loss"), disc=metrics.column("disc_loss"))

@@ -75,6 +75,7 @@ class RunFolder:
         self.events = path / "tensorboard"
         self.evaluation = path / "evaluation.json"
         self.evaluation_page = path / "evaluation.png"
+        self.inspection_page = path / "inspection.png"
 
     def __str__(self) -> str:
         return str(self.path)
@@ -138,9 +139,8 @@ class RunFolder:
 
     def save(self, config: Config) -> None:
         """Writes `config.json`, with the versions that it is run with."""
-        versions = {name: importlib.metadata.version(name) for name in _PACKAGES}
         content: dict[str, Any] = dataclasses.asdict(config)
-        content["versions"] = {"python": platform.python_version(), **versions}
+        content["versions"] = versions()
         text = json.dumps(content, indent=2) + "\n"
         write_whole(self.config, lambda file: file.write(text.encode()))
 
@@ -166,3 +166,9 @@ class RunFolder:
                 f"{self.config}: cannot be read ({type(error).__name__}: {error}); "
                 "put it back, or start another run"
             ) from error
+
+
+def versions() -> dict[str, str]:
+    """The versions of what decides a run's numbers beside its config."""
+    packages = {name: importlib.metadata.version(name) for name in _PACKAGES}
+    return {"python": platform.python_version(), **packages}

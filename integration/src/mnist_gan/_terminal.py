@@ -49,10 +49,19 @@ class _Output(Console):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def console() -> Console:
-    """The terminal, or a wide page where the output is none, so that no line breaks."""
-    found = _Output(highlight=False)
-    return found if found.is_terminal else _Output(highlight=False, width=120)
+def console(*, quiet: bool = False) -> Console:
+    """The terminal, or a wide page where the output is none, so that no line breaks.
+
+    Args:
+      quiet: for a process that says nothing.
+
+    Returns:
+      A console.
+    """
+    found = _Output(highlight=False, quiet=quiet)
+    if found.is_terminal and not quiet:
+        return found
+    return _Output(highlight=False, quiet=quiet, width=120)
 
 
 def model_table(rows: Sequence[ParameterRow]) -> Table:
@@ -85,7 +94,7 @@ def progress(out: Console, *, done: int, steps: int) -> ProgressView:
     Returns:
       A view to enter and to show rows in.
     """
-    if out.is_terminal:
+    if out.is_terminal and not out.quiet:
         return _Bar(out, done=done, steps=steps)
     return _Lines(out, done=done, steps=steps)
 

@@ -1,5 +1,7 @@
 """The training run: from the digits to the folder of results."""
 
+import dataclasses
+import json
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,6 +14,7 @@ from mnist_gan._interrupts import Interrupts
 from mnist_gan._loop import Outcome, Plan, run
 from mnist_gan._recipes import find_recipe
 from mnist_gan._run import Config, RunFolder
+from mnist_gan._runtime import Runtime
 
 _DEFAULT_RECIPE = "fast"
 
@@ -26,8 +29,9 @@ class Request(NamedTuple):
       batch_size: real digits a step.
       seed: of everything random.
       recipe: name of the recipe.
-      resume: whether to go on with the run in `out`.
+      resume: `always` to go on with the run in `out`, `auto` to do so if there is one.
       devices: how many devices.
+      mesh: how many along each axis of the mesh.
     """
 
     data: str | None
@@ -36,11 +40,14 @@ class Request(NamedTuple):
     batch_size: int | None
     seed: int | None
     recipe: str | None
-    resume: bool
+    resume: str | None
     devices: int | None
+    mesh: dict[str, int] | None = None
 
 
-def train(request: Request, out: Console, interrupted: Interrupts) -> Outcome:
+def train(
+    request: Request, out: Console, interrupted: Interrupts, runtime: Runtime
+) -> Outcome:
     """Trains, or goes on training, and leaves the results in the run's folder.
 
     Everything the user could have got wrong is checked before the folder is touched.
@@ -49,6 +56,7 @@ def train(request: Request, out: Console, interrupted: Interrupts) -> Outcome:
       request: what to do.
       out: where to report.
       interrupted: true once the user wants the run to stop.
+      runtime: the processes that run it; all of them call this.
 
     Returns:
       The last step, and whether a signal ended the run before its time.
@@ -58,9 +66,7 @@ def train(request: Request, out: Console, interrupted: Interrupts) -> Outcome:
       DivergedError: if the losses stop being finite.
     """
     folder = RunFolder(request.out)
-    before = folder.load() if request.resume else None
-    if before is None:
-        folder.check_new()
+    before = _find_run(request, folder, runtime)
     name = request.recipe or (before.recipe if before else _DEFAULT_RECIPE)
     recipe = find_recipe(name)
     defaults = before or recipe
@@ -69,7 +75,7 @@ def train(request: Request, out: Console, interrupted: Interrupts) -> Outcome:
     seed = before.seed if before else 0
     if request.seed is not None:
         seed = request.seed
-    placement = place(request.devices)
+    placement = place(request.devices, request.mesh)
     check_batch_size(batch_size, placement)
     _announce(out, name, steps, batch_size, placement)
 
@@ -78,7 +84,7 @@ def train(request: Request, out: Console, interrupted: Interrupts) -> Outcome:
         address = before.address
     _check_apart(request.out, address)
     digits = _digits.load(address)
-    if interrupted:
+    if interrupted and runtime.hosts.count == 1:
         return Outcome(0, stopped=True, saved=False)
     config = Config(
         recipe=name,
@@ -96,8 +102,20 @@ def train(request: Request, out: Console, interrupted: Interrupts) -> Outcome:
         )
     if before:
         _check_same(before, config)
-    plan = Plan(folder, config, recipe, placement, digits.dataset)
-    return run(plan, out, interrupted, resume=request.resume)
+    plan = Plan(folder, config, recipe, placement, digits.dataset, runtime)
+    return run(plan, out, interrupted, resume=request.resume if before else None)
+
+
+def _find_run(request: Request, folder: RunFolder, runtime: Runtime) -> Config | None:
+    """The run to go on with, as the first process finds it; the folder may be its."""
+    found = ""
+    if runtime.hosts.first:
+        if request.resume == "always" or (request.resume and folder.config.exists()):
+            found = json.dumps(dataclasses.asdict(folder.load()))
+        else:
+            folder.check_new()
+    found = runtime.hosts.share("the run", found, seconds=runtime.patience)
+    return Config(**json.loads(found)) if found else None
 
 
 def _announce(
