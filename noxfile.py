@@ -303,6 +303,14 @@ def jax_nightly(session: nox.Session) -> None:
         session.run("pytest", *session.posargs)
 
 
+@nox.session(name="peers-mnist_gan", python=NEWEST, default=False)
+def peers_mnist_gan(session: nox.Session) -> None:
+    """Compile the train step for TPU slices, by libtpu and without a TPU."""
+    session.install("-e", f"{INTEGRATION}[tpu]", test_group(INTEGRATION))
+    session.chdir(INTEGRATION)
+    session.run("pytest", "peers", *session.posargs)
+
+
 @nox.session(name="bench-mnist_gan", python=NEWEST, default=False)
 def bench_mnist_gan(session: nox.Session) -> None:
     """Run the GAN beside plain Haiku: tables, and JSON with `-- --json FILE`."""
