@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 
-from mnist_gan import _cli_hosts, _exits
+from mnist_gan import _cli_hosts, _cli_programs, _exits
 from mnist_gan._arguments import PROGRAM, Parser, positive, seed, whole
 from mnist_gan._errors import UserError
 from mnist_gan._interrupts import Interrupts, interrupts
@@ -170,6 +170,7 @@ def _parser() -> argparse.ArgumentParser:
         "--out", type=Path, required=True, metavar="FILE", help="FILE.safetensors"
     )
     _cli_hosts.add_commands(commands)
+    _cli_programs.add_commands(commands)
     return parser
 
 
@@ -276,6 +277,9 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace, Interrupts], int]] = {
     "classifier": _classifier,
     "launch": _cli_hosts.launch,
     "doctor": _cli_hosts.doctor,
+    "compile": _cli_programs.compile_step,
+    "hlo": _cli_programs.hlo,
+    "inspect": _cli_programs.inspect,
 }
 
 
