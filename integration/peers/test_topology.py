@@ -32,5 +32,5 @@ def test_a_slice_of_four_chips(tmp_path):
 def test_a_batch_that_one_chip_cannot_hold():
     with pytest.raises(UserError, match="the step does not fit"):
         compile_step(
-            find_topology("v5e:1x1"), recipe="reference", batch_size=2**17, cache=None
+            find_topology("v5e:1x1"), recipe="reference", batch_size=2**22, cache=None
         )

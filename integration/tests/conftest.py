@@ -39,6 +39,14 @@ def pytest_collection_modifyitems(config, items):
     items[:] = [item for item in items if runs(item)]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory):
+    """Programs that tests compile are not kept for, nor found from, other sessions."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def shipped():
     """The table of the training digits that ship with the package."""

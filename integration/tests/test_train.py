@@ -94,7 +94,7 @@ def test_the_terminal_says_what_comes_and_what_was_done(call, small, tmp_path):
     )
     assert said.code == 0
     lines = said.out.splitlines()
-    assert lines[0].startswith("fast: the reference with a normalised generator")
+    assert lines[0].startswith("fast: the reference, normalised")
     assert lines[1].startswith("3 steps of 8 digits on 1 CPU device")
     assert "about" in lines[1]
     assert "114,913" in said.out

@@ -1,7 +1,6 @@
 """The part of the command line that is about programs, and about what was trained."""
 
 import argparse
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -125,6 +124,7 @@ def compile_step(arguments: argparse.Namespace, interrupted: Interrupts) -> int:
     if arguments.platform:
         return _export(arguments)
     from mnist_gan import _compile, _compile_report, _terminal  # noqa: PLC0415
+    from mnist_gan._compile_cache import cache_folder  # noqa: PLC0415
     from mnist_gan._files import check_writable, write_whole  # noqa: PLC0415
     from mnist_gan._recipes import find_recipe  # noqa: PLC0415
     from mnist_gan._topologies import find_topology  # noqa: PLC0415
@@ -150,7 +150,7 @@ def compile_step(arguments: argparse.Namespace, interrupted: Interrupts) -> int:
         topology,
         recipe=arguments.recipe,
         batch_size=batch_size,
-        cache=None if arguments.no_cache else cache_folder(),
+        cache=None if arguments.no_cache else cache_folder("compile"),
     )
     out.print(_compile_report.table(found))
     if arguments.out:
@@ -159,12 +159,6 @@ def compile_step(arguments: argparse.Namespace, interrupted: Interrupts) -> int:
     if budget and (complaints := _compile_report.check_budget(found, budget)):
         raise UserError(f"{arguments.budget}: exceeded: {'; '.join(complaints)}")
     return 0
-
-
-def cache_folder() -> Path:
-    """Where reports are kept, as the XDG directories have it."""
-    home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(home) / "mnist-gan" / "compile"
 
 
 def _export(arguments: argparse.Namespace) -> int:
