@@ -43,9 +43,9 @@ is the command that prints it. All were measured on two cores, most of them shar
 other work: counts and ratios say more than seconds."""
 _VERSIONS = """# Versions that work together
 
-`uv.lock` names one version of everything for each Python, and all tests pass with it.
-`nox -s compat` runs them with it, with the newest releases and with the lowest that are
-allowed. This table is read from the lock when the site is built.
+`uv.lock` names one version of everything for each Python. `nox -s compat` runs all
+tests with these, with the newest releases and with the lowest that are allowed. This
+table is read from the lock when the site is built.
 
 | package | {head} |
 |---|{line}

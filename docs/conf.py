@@ -45,15 +45,22 @@ html_theme_options = {
 
 # Pages run once and again when they change. A page that fails stops the build.
 nb_execution_mode = "cache"
-nb_execution_cache_path = os.environ.get(
-    "DOCS_CACHE", str(Path(__file__).parent.parent / "build/docs/cache")
-)
+BUILD = _pages.ROOT / "build/docs"
+nb_execution_cache_path = os.environ.get("DOCS_CACHE", str(BUILD / "cache"))
 nb_execution_raise_on_error = True
 nb_execution_timeout = 300
 nb_merge_streams = True
-myst_enable_extensions = ["colon_fence", "dollarmath"]
+myst_enable_extensions = []  # no formulas: MathJax would be loaded from elsewhere
 myst_heading_anchors = 3
 os.environ.setdefault("JAX_PLATFORMS", "cpu")  # the same pages on every machine
+
+# Errors are shown by their message, without the traceback.
+PROFILE = BUILD / "ipython/profile_default"
+PROFILE.mkdir(parents=True, exist_ok=True)
+(PROFILE / "ipython_kernel_config.py").write_text(
+    'c.InteractiveShell.xmode = "Minimal"\n'
+)
+os.environ["IPYTHONDIR"] = str(PROFILE.parent)
 
 default_role = "code"  # a docstring's `x` is code
 autodoc_member_order = "bysource"
