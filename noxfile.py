@@ -251,10 +251,18 @@ def tests_tools(session: nox.Session) -> None:
 
 @nox.session(python=NEWEST, tags=["mnist-gan"])
 def integration(session: nox.Session) -> None:
-    """Test the MNIST GAN, on one device and on eight simulated ones."""
+    """Test the MNIST GAN; `-- --rung multiprocess` (or another) for a part of it."""
     session.install("-e", str(INTEGRATION), test_group(INTEGRATION))
     session.chdir(INTEGRATION)
     session.run("pytest", "--forbid-skips", *session.posargs)
+
+
+@nox.session(python=NEWEST, default=False)
+def nightly(session: nox.Session) -> None:
+    """Test the MNIST GAN with all faults and all numbers of processes."""
+    session.install("-e", str(INTEGRATION), test_group(INTEGRATION))
+    session.chdir(INTEGRATION)
+    session.run("pytest", "--forbid-skips", "--nightly", *session.posargs)
 
 
 @nox.session(name="pinned-mnist_gan", python=MIDDLE, default=False)

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Callable
+from pathlib import Path
 from typing import NoReturn
 
 from mnist_gan import _exits
@@ -35,3 +36,13 @@ def whole(least: int, most: int) -> Callable[[str], int]:
 
 positive = whole(1, LARGEST)
 seed = whole(0, 2**32 - 1)
+
+
+def place(text: str) -> Path | str:
+    """Reads a folder, or an address such as `gs://bucket/run`.
+
+    Example:
+      >>> place("gs://bucket/run")
+      'gs://bucket/run'
+    """
+    return text if "://" in text else Path(text)

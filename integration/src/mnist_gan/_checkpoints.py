@@ -142,7 +142,7 @@ class Checkpoints:
         self._manager.close()
 
 
-def load_last(run: Path, folder: Path | str, like: TrainState) -> TrainState:
+def load_last(run: Path | str, folder: Path | str, like: TrainState) -> TrainState:
     """Reads the state of a run's last whole checkpoint, to look at it.
 
     Args:

@@ -10,9 +10,9 @@ from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 
 from mnist_gan import _cli_hosts, _cli_programs, _exits
-from mnist_gan._arguments import PROGRAM, Parser, positive, seed, whole
+from mnist_gan._arguments import PROGRAM, Parser, place, positive, seed, whole
 from mnist_gan._errors import UserError
-from mnist_gan._interrupts import Interrupts, interrupts
+from mnist_gan._interrupts import Interrupts, follow_parent, interrupts
 from mnist_gan._typed import resume_command
 
 # jax and what builds on it are imported once the arguments are known to be right.
@@ -74,7 +74,11 @@ def _parser() -> argparse.ArgumentParser:
         "files, or hf://, gs://, s3:// (default: 10,000 digits that come with it)",
     )
     train.add_argument(
-        "--out", type=Path, default=_OUT, metavar="DIR", help=f"default: {_OUT}"
+        "--out",
+        type=place,
+        default=_OUT,
+        metavar="DIR",
+        help=f"a folder, gs:// or s3:// (default: {_OUT})",
     )
     train.add_argument("--steps", type=positive, metavar="N", help="steps in all")
     train.add_argument(
@@ -83,6 +87,9 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument("--seed", type=seed, metavar="N", help="default: 0")
     train.add_argument(
         "--recipe", metavar="NAME", help="fast (the default) or reference"
+    )
+    train.add_argument(
+        "--html", action="store_true", help="leave report.html too, one page of it all"
     )
     train.add_argument(
         "--resume",
@@ -114,7 +121,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=raw,
         allow_abbrev=False,
     )
-    sample.add_argument("run", type=Path, metavar="RUN", help="the run's folder")
+    sample.add_argument("run", type=place, metavar="RUN", help="the run's folder")
     sample.add_argument(
         "--n", type=whole(1, _MOST_SAMPLES), default=64, help="default: 64"
     )
@@ -192,6 +199,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     command = _COMMANDS[arguments.command]
     try:
         with interrupts() as interrupted, _warnings_in_one_line():
+            follow_parent()
             return command(arguments, interrupted)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  (told in full)
         ending = _exits.ending_of(error)
@@ -203,9 +211,11 @@ def _train(arguments: argparse.Namespace, interrupted: Interrupts) -> int:
     _quiet_libraries()
     import arrow_jax  # noqa: PLC0415  (seconds, which --help should not take)
     from mnist_gan import _terminal  # noqa: PLC0415
+    from mnist_gan._compile_cache import keep_programs  # noqa: PLC0415
     from mnist_gan._runtime import runtime  # noqa: PLC0415
     from mnist_gan._train import Request, train  # noqa: PLC0415
 
+    keep_programs()
     request = Request(**{name: getattr(arguments, name) for name in Request._fields})
     with runtime(_cli_hosts.join_of(arguments), interrupted) as found:
         out = _terminal.console(quiet=not found.hosts.first)
@@ -213,6 +223,11 @@ def _train(arguments: argparse.Namespace, interrupted: Interrupts) -> int:
             outcome = train(request, out, interrupted, found)
         except arrow_jax.ArrowJaxError as error:
             raise UserError(str(error)) from error
+    if arguments.html and outcome.saved and found.hosts.first:
+        from mnist_gan._report_page import write_report  # noqa: PLC0415
+        from mnist_gan._run import RunFolder  # noqa: PLC0415
+
+        out.print(str(write_report(RunFolder(request.out))))
     if not outcome.stopped:
         out.print(f"done: {request.out}/samples.png, losses.png, metrics.parquet, ...")
         return _exits.DONE

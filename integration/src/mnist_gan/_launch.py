@@ -6,7 +6,6 @@ since none can go on without it, and all are started again from the last checkpo
 """
 
 import contextlib
-import ctypes
 import os
 import signal
 import socket
@@ -20,12 +19,11 @@ from typing import NamedTuple, TextIO
 
 from mnist_gan import _exits
 from mnist_gan._errors import UserError
-from mnist_gan._interrupts import Interrupts
+from mnist_gan._interrupts import PARENT, Interrupts
 
 _GRACE = 8.0  # for the others to say what they know of the one that ended
 _SAVING = 120.0  # to save in, when told to end
 _POLL = 0.1
-_PR_SET_PDEATHSIG = 1
 
 
 class Job(NamedTuple):
@@ -145,6 +143,7 @@ def _started(
         **os.environ,
         "JAX_PLATFORMS": "cpu",
         "JAX_NUM_CPU_DEVICES": str(job.devices),
+        PARENT: str(os.getpid()),
     }
     with _log(logs, index).open("ab") as log:
         process = subprocess.Popen(  # noqa: S603  (the user's own command)
@@ -154,7 +153,6 @@ def _started(
             stderr=subprocess.STDOUT,
             env=environment,
             start_new_session=True,
-            preexec_fn=_end_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509  (no thread runs here)
         )
     try:
         yield process
@@ -162,11 +160,6 @@ def _started(
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-
-
-def _end_with_parent() -> None:
-    """Has the kernel send SIGTERM, so that the process saves, if this one is killed."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _log(logs: Path, index: int) -> Path:

@@ -5,6 +5,7 @@ import dataclasses
 import time
 from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
@@ -182,9 +183,10 @@ def _kept(plan: Plan, after: int | None) -> Generator[Metrics | None]:
 def _last_checkpoint(
     plan: Plan, abstract: _game.TrainState, lies: _game.TrainState
 ) -> Checkpoint | None:
-    if not plan.folder.checkpoints.is_dir():
+    folder = plan.folder.checkpoints
+    if isinstance(folder, Path) and not folder.is_dir():
         return None
-    with contextlib.closing(Checkpoints(plan.folder.checkpoints)) as checkpoints:
+    with contextlib.closing(Checkpoints(folder)) as checkpoints:
         if checkpoints.latest_step() is None:
             return None
         return checkpoints.restore(abstract, lies)
@@ -249,6 +251,7 @@ def _loop(
             average = _whole(plan, state.average)
             if metrics is not None:
                 _draw(plan, average, metrics)
+                plan.folder.push()
     checkpoints.finish()
     return Outcome(step, stopped=step < steps, saved=True)
 

@@ -6,10 +6,12 @@ import fcntl
 import importlib.metadata
 import json
 import platform
+import tempfile
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
+from mnist_gan import _mirror
 from mnist_gan._errors import UserError
 from mnist_gan._files import check_writable, remove_leftovers, write_whole
 from mnist_gan._typed import resume_command
@@ -60,14 +62,24 @@ class Config:
 class RunFolder:
     """Paths below `--out`.
 
+    Of a run at an address, the small files are written here, in a temporary folder, and
+    copied there by `push`; checkpoints go straight there, from all processes.
+
     Args:
-      path: the folder; it is not made before `create`.
+      place: the folder, which is not made before `claimed`, or an address such as
+        `gs://bucket/run`.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, place: Path | str) -> None:
+        self._place = place
+        self.address = str(place) if "://" in str(place) else None
+        self.checkpoints: Path | str = Path(place) / "checkpoints"
+        path = Path(place)
+        if self.address:
+            path = Path(tempfile.mkdtemp(prefix="mnist-gan-"))
+            self.checkpoints = _mirror.below(self.address, "checkpoints")
         self.path = path
         self.config = path / "config.json"
-        self.checkpoints = path / "checkpoints"
         self.metrics = path / "metrics.parquet"
         self.samples = path / "samples.parquet"
         self.sample_sheet = path / "samples.png"
@@ -78,7 +90,21 @@ class RunFolder:
         self.inspection_page = path / "inspection.png"
 
     def __str__(self) -> str:
-        return str(self.path)
+        return str(self._place)
+
+    def pull(self) -> None:
+        """Brings the small files of a run at an address here."""
+        if self.address:
+            _mirror.copy_new(self.address, self.path, self._mirrored)
+
+    def push(self) -> None:
+        """Brings what has been written here to the run's address."""
+        if self.address:
+            _mirror.copy_out(self.path, self.address, self._mirrored)
+
+    @property
+    def _mirrored(self) -> list[str]:
+        return [path.name for path in (self.config, *self._files, self.events)]
 
     def check_new(self) -> None:
         """Checks that a run can be made here, and nothing would be overwritten.
@@ -92,9 +118,9 @@ class RunFolder:
         if self.config.exists():
             raise UserError(
                 f"--out {self}: holds a run already; name another folder, or go on "
-                f"with: {resume_command(self.path)}"
+                f"with: {resume_command(self._place)}"
             )
-        ours = (*self._files, self.checkpoints, self.events)
+        ours = (*self._files, self.path / "checkpoints", self.events)
         found = [path.name for path in ours if path.exists()]
         if found:
             raise UserError(
@@ -131,6 +157,7 @@ class RunFolder:
             for path in (*self._files, self.config):
                 remove_leftovers(path)
             self.save(config)
+            self.push()
             yield
 
     @property

@@ -53,11 +53,11 @@ def write_samples(path: Path, images: np.ndarray) -> None:
     arrow_jax.write_parquet(path, {"image": images}, features=features)
 
 
-def sample(run: Path, *, n: int, seed: int, out: Path) -> None:
+def sample(run: Path | str, *, n: int, seed: int, out: Path) -> None:
     """Draws digits from a run's last checkpoint.
 
     Args:
-      run: the run's folder.
+      run: the run's folder, or address.
       n: how many.
       seed: of the latents; the same seed gives the same digits.
       out: a PNG or a Parquet file, by its ending.
@@ -71,6 +71,7 @@ def sample(run: Path, *, n: int, seed: int, out: Path) -> None:
         raise UserError(f"--out {out}: is a folder; name a file in it")
     check_writable(out, "--out")
     folder = RunFolder(run)
+    folder.pull()
     config = folder.load()
     recipe = find_recipe(config.recipe)
     like = jax.eval_shape(lambda: _game.init(recipe, config.seed))

@@ -24,7 +24,7 @@ class Request(NamedTuple):
 
     Attributes:
       data: address of the digits.
-      out: the run's folder.
+      out: the run's folder, or address.
       steps: how many steps in all.
       batch_size: real digits a step.
       seed: of everything random.
@@ -35,7 +35,7 @@ class Request(NamedTuple):
     """
 
     data: str | None
-    out: Path
+    out: Path | str
     steps: int | None
     batch_size: int | None
     seed: int | None
@@ -110,6 +110,7 @@ def _find_run(request: Request, folder: RunFolder, runtime: Runtime) -> Config |
     """The run to go on with, as the first process finds it; the folder may be its."""
     found = ""
     if runtime.hosts.first:
+        folder.pull()
         if request.resume == "always" or (request.resume and folder.config.exists()):
             found = json.dumps(dataclasses.asdict(folder.load()))
         else:
@@ -136,8 +137,10 @@ def _announce(
     )
 
 
-def _check_apart(out: Path, address: str | None) -> None:
+def _check_apart(out: Path | str, address: str | None) -> None:
     """What a run leaves in its folder would be read as digits the next time."""
+    if isinstance(out, str):
+        return
     if address and "://" not in address and out.is_dir():
         data = Path(address)
         if data.is_dir() and data.samefile(out):

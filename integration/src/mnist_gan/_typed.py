@@ -5,14 +5,14 @@ import shlex
 from pathlib import Path
 
 
-def resume_command(out: Path, devices: int | None = None) -> str:
+def resume_command(out: Path | str, devices: int | None = None) -> str:
     """Spells the command that goes on with a run.
 
     A task runner that stands in front of `mnist-gan train` says what its user types
     instead, in the variable `MNIST_GAN_TYPED`.
 
     Args:
-      out: the run's folder.
+      out: the run's folder, or address.
       devices: what `--devices` was given, for on others the result is another.
 
     Returns:

@@ -125,7 +125,7 @@ class Watch:
         steps = {self._hosts.index: self._step}
         steps |= {i: int(note.split()[1]) for i, (note, _) in self._heard.items()}
         behind = min(steps, key=steps.__getitem__)
-        faulthandler.dump_traceback(all_threads=True)
+        faulthandler.dump_traceback(file=2, all_threads=True)
         self._quit(
             f"no step for {self._left:g} s: {self._hosts.names[behind]} is at step "
             f"{steps[behind]}, the last is at {max(steps.values())}; the stacks of "

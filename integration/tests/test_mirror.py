@@ -1,0 +1,47 @@
+"""A run at an address. file:// goes the way of gs:// and s3://, but for the store."""
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from mnist_gan import _mirror
+from mnist_gan._run import RunFolder
+
+
+def test_a_run_at_an_address_is_resumed_and_drawn_from(call, small, tmp_path):
+    there = f"file://{tmp_path}/bucket/run"
+    options = ["--data", small, "--batch-size", 8, "--devices", 1, "--out", there]
+    said = call("train", *options, "--steps", 3)
+    assert said.code == 0, said.err
+    held = {path.name for path in (tmp_path / "bucket/run").iterdir()}
+    assert held == {
+        *("checkpoints", "config.json", "losses.png", "metrics.parquet"),
+        *("samples.parquet", "samples.png", "tensorboard"),
+    }
+    assert there in call("train", *options).err  # holds a run already
+    assert call("train", *options, "--steps", 5, "--resume=auto").code == 0
+    table = pq.read_table(tmp_path / "bucket/run/metrics.parquet")
+    np.testing.assert_array_equal(table["step"], np.arange(1, 6))
+    # A run that is done is fine for auto, which a cluster may start again.
+    assert call("train", *options, "--steps", 5, "--resume=auto").code == 0
+    assert "has taken its 5 steps" in call("train", *options, "--resume").err
+    assert call("sample", there, "--out", tmp_path / "a.png").code == 0
+
+
+def test_files_and_folders_go_both_ways(tmp_path):
+    here, there, back = (tmp_path / name for name in ("here", "there", "back"))
+    (here / "events").mkdir(parents=True)
+    back.mkdir()
+    (here / "a").write_text("1")
+    (here / "events/b").write_text("2")
+    names = ["a", "events", "missing"]
+    _mirror.copy_out(here, f"file://{there}", names)
+    _mirror.copy_out(here, f"file://{there}", names)  # over what is there
+    _mirror.copy_new(f"file://{there}", back, names)
+    assert (back / "a").read_text() == "1"
+    assert (back / "events/b").read_text() == "2"
+    _mirror.copy_new(f"file://{tmp_path}/none", back, names)
+
+
+def test_where_the_checkpoints_of_an_address_are():
+    assert RunFolder("gs://bucket/run/").checkpoints == "gs://bucket/run/checkpoints"
+    assert str(RunFolder("gs://bucket/run")) == "gs://bucket/run"
