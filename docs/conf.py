@@ -7,10 +7,13 @@ place on the web.
 
 # ruff: noqa: INP001
 
+import ast
 import importlib
+import inspect
 import os
 import re
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import _pages
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.domains.python import PyObject
 from sphinx.util.nodes import make_refnode
 
 project = "quiver"
@@ -62,6 +66,7 @@ PROFILE.mkdir(parents=True, exist_ok=True)
 )
 os.environ["IPYTHONDIR"] = str(PROFILE.parent)
 
+smartquotes = False  # "jax" is what one types
 default_role = "code"  # a docstring's `x` is code
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
@@ -72,6 +77,9 @@ napoleon_use_rtype = False
 python_use_unqualified_type_names = True
 
 nitpicky = True
+for field in PyObject.doc_field_types:
+    if field.name == "variable":
+        field.label = "Attributes"
 
 if os.environ.get("DOCS_INTERSPHINX"):
     intersphinx_mapping = {
@@ -111,6 +119,41 @@ def link_annotation(
     return make_refnode(app.builder, node["refdoc"], *where)
 
 
+class _Computed(ast.NodeTransformer):
+    """Replaces sums and products of numbers by what they are."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        numbers = (ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop)
+        if not all(isinstance(part, numbers) for part in ast.walk(node)):
+            return node  # such as a union of types
+        value = eval(ast.unparse(node), {"__builtins__": {}})  # noqa: S307 (numbers)
+        return ast.Constant(value)
+
+
+def signature_as_written(*args: Any) -> tuple[str, str] | None:
+    """Shows a signature as the source has it, with names of types and defaults."""
+    _, what, _, obj, *_ = args
+    call = obj.__init__ if isinstance(obj, type) else obj
+    try:
+        source = textwrap.dedent(inspect.getsource(call))
+    except (OSError, TypeError):  # made by a decorator, or not in Python
+        return None
+    function = ast.parse(source).body[0]
+    if not isinstance(function, ast.FunctionDef):
+        return None
+    for node in ast.walk(function):  # "Dataset", of what is defined further down
+        if isinstance(note := getattr(node, "annotation", None), ast.Constant):
+            node.annotation = ast.Name(str(note.value))
+    if isinstance(function.returns, ast.Constant):
+        function.returns = ast.Name(str(function.returns.value))
+    named = _Computed().visit(function.args)
+    for listed in (named.posonlyargs, named.args):
+        if listed and listed[0].arg in {"self", "cls"}:
+            del listed[0]
+    returns = ast.unparse(function.returns) if function.returns else ""
+    return f"({ast.unparse(named)})", "" if what == "class" else returns
+
+
 def read_markdown(*args: Any) -> None:
     """Turns the Markdown that docstrings are written in into Sphinx's notation."""
     lines = args[-1]
@@ -120,6 +163,7 @@ def read_markdown(*args: Any) -> None:
         lambda link: f"`{' '.join(link[1].split())} <{link[2]}>`__",
         text,
     )
+    text = re.sub(r"^( +\w+)_:", r"\1\\_:", text, flags=re.MULTILINE)  # no reference
     code = r"(`[^`]+`__|``[^`]+``|`(?:[^`\n]|\n(?!\s*\n))+`|^ *(?:>>>|\.\.\.).*$)"
     parts = re.split(code, text, flags=re.MULTILINE)
     for i, part in enumerate(parts):
@@ -141,5 +185,6 @@ def setup(app: Sphinx) -> None:
     """Makes the pages that come from READMEs and the lock, and mends links."""
     app.connect("builder-inited", lambda _: _pages.write_all())
     app.connect("missing-reference", link_annotation)
-    app.connect("autodoc-process-docstring", read_markdown)
+    app.connect("autodoc-process-signature", signature_as_written)
+    app.connect("autodoc-process-docstring", read_markdown, priority=400)
     app.connect("autodoc-skip-member", skip_fields)
