@@ -83,7 +83,10 @@ def runtime(join: Join, interrupted: Interrupts) -> Generator[Runtime]:
         stops = lambda _: bool(interrupted)  # noqa: E731
         yield Runtime(hosts, Watch(hosts, limits), stops, join.hang_after)
         return
-    with _signals(interrupted), Watch(hosts, limits) as watch:
+    # Two threads that start collectives may start them in another order than those of
+    # another process do, which nothing would notice; so only this one may.
+    guard = jax.thread_guard(True)  # noqa: FBT003  (as jax has it)
+    with guard, _signals(interrupted), Watch(hosts, limits) as watch:
         stops = multihost_utils.reached_preemption_sync_point
         try:
             yield Runtime(hosts, watch, stops, join.hang_after)

@@ -91,11 +91,11 @@ def install(process, step, kind, once=None):
     _watch.Watch.beat = faulty
 
 
-def kill_within(folder, seconds, most):
+def kill_within(folder, seconds, most, seed):
     """Kills this process, or another, at a random moment of each of `most` tries."""
     tries = len(list(Path(folder).iterdir()))
     index = int(sys.argv[sys.argv.index("--process-id") + 1])
-    chosen = random.Random(f"{folder}{tries // 2}")
+    chosen = random.Random(f"{seed} {tries // 2}")
     victim, moment = chosen.randrange(2), chosen.uniform(0, seconds)
     Path(folder, f"{tries}-{index}").touch()
     if index == victim and tries // 2 < most:
