@@ -27,6 +27,7 @@ MODULES = [name.replace("-", "_") for name in PACKAGES]
 # Files of the repository that are pages, and those pages.
 READMES = {f"packages/{name}/README.md": f"{name}.md" for name in PACKAGES} | {
     "integration/README.md": "mnist-gan.md",
+    "integration/launch/README.md": "launch.md",
     "integration/examples/molecules/README.md": "molecules.md",
     "integration/examples/offline_rl/README.md": "offline-rl.md",
     "CONTRIBUTING.md": "contributing.md",
@@ -35,7 +36,7 @@ PYTHONS = ["3.11", "3.12", "3.13"]
 # What stands below each package in the table of contents.
 CHILDREN = {f"{name}.md": [f"../api/{name.replace('-', '_')}"] for name in PACKAGES}
 CHILDREN["arrow-jax.md"] += ["../arrow-types"]
-CHILDREN["mnist-gan.md"] = ["molecules", "offline-rl"]
+CHILDREN["mnist-gan.md"] = ["launch", "molecules", "offline-rl"]
 _MEASURED = """# Measured
 
 These tables are taken out of the packages' READMEs when the site is built. Beside each
@@ -164,7 +165,7 @@ def measured() -> str:
     """One page of all measured tables, taken out of the READMEs."""
     out = [_MEASURED]
     for source, page in READMES.items():
-        if "examples" in source or "/" not in source:
+        if not source.startswith("packages/") and page != "mnist-gan.md":
             continue
         parts = {
             title: part

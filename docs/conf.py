@@ -52,6 +52,7 @@ nb_execution_mode = "cache"
 BUILD = _pages.ROOT / "build/docs"
 nb_execution_cache_path = os.environ.get("DOCS_CACHE", str(BUILD / "cache"))
 nb_execution_raise_on_error = True
+nb_execution_show_tb = True
 nb_execution_timeout = 300
 nb_merge_streams = True
 myst_enable_extensions = []  # no formulas: MathJax would be loaded from elsewhere
