@@ -379,6 +379,7 @@ def docs(session: nox.Session) -> None:
         "arrow-jax": "[vision]",
         "chex-harness": "[hypothesis]",
         "jraph-kit": "[haiku]",
+        "optax-chains": "[privacy]",
         "rlax-agents": "[gymnasium]",
     }
     sources = [f"-e{path}{extras.get(path.name, '')}" for path in PACKAGES]
