@@ -27,6 +27,12 @@ def test_a_run_at_an_address_is_resumed_and_drawn_from(call, small, tmp_path):
     assert call("sample", there, "--out", tmp_path / "a.png").code == 0
 
 
+def test_a_page_wants_a_folder(call):
+    said = call("train", "--html", "--out", "gs://bucket/run")
+    assert said.code == 2
+    assert "--html: gs://bucket/run is an address, wanted a folder" in said.err
+
+
 def test_files_and_folders_go_both_ways(tmp_path):
     here, there, back = (tmp_path / name for name in ("here", "there", "back"))
     (here / "events").mkdir(parents=True)

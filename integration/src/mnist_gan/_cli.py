@@ -216,6 +216,8 @@ def _train(arguments: argparse.Namespace, interrupted: Interrupts) -> int:
     from mnist_gan._train import Request, train  # noqa: PLC0415
 
     keep_programs()
+    if arguments.html and isinstance(arguments.out, str):
+        raise UserError(f"--html: {arguments.out} is an address, wanted a folder")
     request = Request(**{name: getattr(arguments, name) for name in Request._fields})
     with runtime(_cli_hosts.join_of(arguments), interrupted) as found:
         out = _terminal.console(quiet=not found.hosts.first)
