@@ -32,6 +32,33 @@ def test_the_option_sets_the_number(pytester):
     run(pytester, "--cpu-devices=2").assert_outcomes(passed=1)
 
 
+def test_cheap_compiles_are_asked_of_xla_before_what_the_user_set(
+    pytester, monkeypatch
+):
+    monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=false")
+    pytester.makeini("[pytest]\ncheap_compiles = true")
+    pytester.makepyfile("""
+        import os
+        import jax
+
+        def test_it(devices):
+            flags = os.environ["XLA_FLAGS"].split()
+            assert flags[0] == "--xla_backend_optimization_level=0"
+            assert flags[-1] == "--xla_cpu_enable_fast_math=false"
+            text = jax.jit(lambda x: x + 1).lower(1.0).compile().as_text()
+            assert "HloModule" in text
+    """)
+    run(pytester).assert_outcomes(passed=1)
+
+
+def test_compiles_are_not_cheap_unless_asked_for(pytester, monkeypatch):
+    monkeypatch.delenv("XLA_FLAGS", raising=False)
+    pytester.makepyfile(
+        "import os\ndef test_it(): assert 'XLA_FLAGS' not in os.environ"
+    )
+    run(pytester).assert_outcomes(passed=1)
+
+
 def test_too_few_devices_is_a_failure_that_says_what_to_type(pytester):
     pytester.makepyfile("""
         import pytest

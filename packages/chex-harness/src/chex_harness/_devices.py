@@ -1,4 +1,4 @@
-"""Eight devices on a machine that has none.
+"""Eight devices on a machine that has none, and compilers that take their ease.
 
 Sharded code is only tested where there is more than one device to shard over. The CPU
 backend can show any number of them, but the number is fixed when the backend starts,
@@ -7,6 +7,8 @@ so it has to be asked for first.
 
 import os
 import sys
+
+_CHEAP = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 
 
 def simulate_devices(n: int) -> None:
@@ -34,6 +36,17 @@ def simulate_devices(n: int) -> None:
     if "jax" in sys.modules:  # otherwise it reads the variable when it is imported
         _update_config(n)
     os.environ["JAX_NUM_CPU_DEVICES"] = str(n)
+
+
+def compile_cheaply() -> None:
+    """Has XLA's CPU backend optimise little, in this process and those it starts.
+
+    A test compiles each program once and runs it on small arrays, so the optimiser
+    takes longer than it saves. Call it before the first jax operation. What users set
+    in `XLA_FLAGS` comes behind, and wins.
+    """
+    set_before = os.environ.get("XLA_FLAGS", "")
+    os.environ["XLA_FLAGS"] = f"{_CHEAP} {set_before}".strip()
 
 
 def _update_config(n: int) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from chex_harness._devices import simulate_devices
+from chex_harness._devices import compile_cheaply, simulate_devices
 from chex_harness._markdown import MarkdownFile
 from chex_harness._process_tests import MARKER, run_marked
 
@@ -22,7 +22,7 @@ _VARIANTS = ("eager", "jit", "vmap", "devices", "shard_map")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds `--cpu-devices` and `--forbid-skips`."""
+    """Adds `--cpu-devices`, `--forbid-skips` and `cheap_compiles`."""
     group = parser.getgroup("chex-harness")
     group.addoption(
         "--cpu-devices",
@@ -35,6 +35,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--forbid-skips",
         action="store_true",
         help="a skipped test fails, so that a green run has run everything",
+    )
+    parser.addini(
+        "cheap_compiles",
+        type="bool",
+        default=False,
+        help="have XLA's CPU backend optimise little, where compiling takes the time",
     )
 
 
@@ -52,6 +58,8 @@ def pytest_configure(config: pytest.Config) -> None:
         "variants(*names): which variants the `variant` fixture runs the test in, of "
         "eager, jit, vmap, devices, shard_map; all without it",
     )
+    if config.getini("cheap_compiles"):
+        compile_cheaply()
     try:
         simulate_devices(config.getoption("cpu_devices"))
     except (RuntimeError, ValueError) as error:
