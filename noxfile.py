@@ -319,6 +319,23 @@ def peers_mnist_gan(session: nox.Session) -> None:
     session.run("pytest", "peers", *session.posargs)
 
 
+def add_accelerator(platform: str) -> None:
+    """Adds the session that means something on real devices."""
+
+    @nox.session(name=f"accelerator-{platform}", python=NEWEST, default=False)
+    def accelerator(session: nox.Session) -> None:
+        """Test and time the MNIST GAN on the accelerators that are here."""
+        session.install("-e", f"{INTEGRATION}[{platform}]", test_group(INTEGRATION))
+        session.run("mnist-gan", "doctor")
+        session.chdir(INTEGRATION)
+        session.run("pytest", "--rung", "one", *session.posargs)
+        session.run("python", "benchmarks/bench_mnist_gan.py")
+
+
+for _platform in ("cuda", "tpu"):
+    add_accelerator(_platform)
+
+
 @nox.session(name="bench-mnist_gan", python=NEWEST, default=False)
 def bench_mnist_gan(session: nox.Session) -> None:
     """Run the GAN beside plain Haiku: tables, and JSON with `-- --json FILE`."""
@@ -398,7 +415,8 @@ def audit(session: nox.Session) -> None:
     pins = Path(session.create_tmp()) / "pins.txt"
     export = ["uv", "export", "--quiet", "--frozen", "--no-emit-workspace"]
     session.run(*export, "--all-packages", "--all-groups", "-o", str(pins))
-    session.run("pip-audit", "--disable-pip", "--require-hashes", "-r", str(pins))
+    strictly = ["--strict", "--disable-pip", "--require-hashes"]
+    session.run("pip-audit", *strictly, "-r", str(pins))
 
 
 @nox.session(python=False, default=False)
