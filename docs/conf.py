@@ -58,6 +58,8 @@ nb_merge_streams = True
 myst_enable_extensions = []  # no formulas: MathJax would be loaded from elsewhere
 myst_heading_anchors = 3
 os.environ.setdefault("JAX_PLATFORMS", "cpu")  # the same pages on every machine
+# Most of a page's time is compiling, and none of it is measured.
+os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
 
 # Errors are shown by their message, without the traceback.
 PROFILE = BUILD / "ipython/profile_default"
