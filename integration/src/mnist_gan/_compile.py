@@ -134,7 +134,10 @@ def _compile(job: dict[str, Any]) -> CompileReport:
     if kept and kept.exists():
         return CompileReport.read(kept)
     compiled = lowered.compile()
-    memory, cost = compiled.memory_analysis(), compiled.cost_analysis()
+    # XLA has all of these for TPUs; for some platforms it has none.
+    memory: Any = compiled.memory_analysis()
+    cost: Any = compiled.cost_analysis()
+    text: Any = compiled.as_text()
     devices = mesh.devices.flat
     report = CompileReport(
         topology=name if slices == 1 else f"{slices} x {name}",
@@ -149,7 +152,7 @@ def _compile(job: dict[str, Any]) -> CompileReport:
         donated_bytes=memory.alias_size_in_bytes,
         temporary_bytes=memory.temp_size_in_bytes,
         code_bytes=memory.generated_code_size_in_bytes,
-        collectives=count_collectives(compiled.as_text()),
+        collectives=count_collectives(text),
         program_sha256=program,
         versions=versions,
     )

@@ -84,7 +84,7 @@ def draw(path: Path, findings: Findings) -> None:
 
     shown = min(8, len(findings.made))
     figure = Figure(figsize=(11, 8), layout="constrained", facecolor="white")
-    upper, lower = figure.subfigures(2, 1, height_ratios=[3, 2])
+    upper, lower = figure.subfigures(2, 1, height_ratios=[3, 2], squeeze=False).flat
     titles = ["made", "direction 1", "direction 2", "direction 3", "real", "slope of D"]
     axes = upper.subplots(len(titles), shown, squeeze=False)
     for column in range(shown):

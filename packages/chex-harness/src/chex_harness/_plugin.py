@@ -40,7 +40,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "cheap_compiles",
         type="bool",
         default=False,
-        help="have XLA's CPU backend optimise little, where compiling takes the time",
+        help="have XLA optimise little, for tests where compiling takes the time",
     )
 
 
