@@ -277,6 +277,8 @@ def _draw(plan: Plan, average: Any, metrics: Metrics) -> None:
     folder = plan.folder
     images = draw(plan.recipe, average, seed=0, n=SHEET)
     _pictures.save_samples(folder.sample_sheet, images)
+    taken = int(metrics.column("step")[-1])
+    metrics.add_picture("samples", _pictures.grid(images), step=taken)
     write_samples(folder.samples, images)
     losses = Players(gen=metrics.column("gen_loss"), disc=metrics.column("disc_loss"))
     _pictures.save_losses(

@@ -69,6 +69,16 @@ class Metrics:
         for name in Row._fields[1:]:
             self._events.add_scalar(name, getattr(row, name), row.step)
 
+    def add_picture(self, name: str, picture: np.ndarray, *, step: int) -> None:
+        """Adds a picture to the events.
+
+        Args:
+          name: what TensorBoard calls it.
+          picture: uint8[height, width], grey.
+          step: that it was made after.
+        """
+        self._events.add_image(name, picture, step, dataformats="HW")
+
     def column(self, name: str) -> np.ndarray:
         """One column so far."""
         return np.asarray([getattr(row, name) for row in self._rows])
