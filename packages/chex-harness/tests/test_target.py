@@ -52,3 +52,22 @@ def test_results_come_as_numpy():
     assert isinstance(found["x"], np.ndarray)
     assert found["k"].tolist() == [0, 0]
     assert found["s"] == "text"
+
+
+def test_a_module_is_found_below_folders_that_are_no_packages(tmp_path):
+    import subprocess
+    import sys
+
+    file = tmp_path / "test_x.py"
+    file.write_text("def f():\n    return 7\n")
+    program = f"""
+import pickle
+from chex_harness._target import load_module
+
+load_module("no.such.test_x", {str(file)!r})
+print(pickle.loads(b"cno.such.test_x\\nf\\n.")())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "7\n", done.stderr

@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import pickle
 import sys
+import types
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -92,6 +93,15 @@ def load_module(name: str, file: str | None) -> None:
     if spec is None or spec.loader is None:
         raise ImportError(f"cannot load {name} from {file}")
     module = importlib.util.module_from_spec(spec)
+    # pytest names a test's module after its folders, which need be no packages; pickle
+    # asks for the first of them as well.
+    parents = name.split(".")[:-1]
+    for i in range(len(parents)):
+        parent = ".".join(parents[: i + 1])
+        try:
+            importlib.import_module(parent)
+        except ImportError:
+            sys.modules[parent] = types.ModuleType(parent)
     sys.modules[name] = sys.modules[spec.name] = module
     spec.loader.exec_module(module)
 
