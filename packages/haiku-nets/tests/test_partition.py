@@ -144,3 +144,19 @@ def test_rules_that_do_not_serve_are_refused(mesh, rules, complaint):
 def test_shardings_of_something_else_are_refused(mesh):
     with pytest.raises(ValueError, match="wanted that of the parameters"):
         partition_like({}, PARAMS, {"w": jax.sharding.NamedSharding(mesh, P())})
+
+
+def test_a_bare_array_is_a_tree_too(mesh):
+    params = jnp.ones((8, 4))
+    shardings = partition(params, {"*": P("model")}, mesh)
+    state = optax.adam(1e-3).init(params)
+    found = partition_like(state, params, shardings)
+    assert [s.spec for s in jax.tree.leaves(found)] == [P(), P("model"), P("model")]
+
+
+def test_a_part_of_one_parameter_is_not_taken_for_another(mesh):
+    params = {"a": {"w": jnp.ones((128, 8))}, "w": jnp.ones(8)}
+    shardings = partition(params, {"a/w": P(), "w": P("model")}, mesh)
+    state = {"v_row": {"a": {"w": jnp.ones(8)}, "w": jnp.ones(8)}}
+    found = partition_like(state, params, shardings)["v_row"]
+    assert (found["a"]["w"].spec, found["w"].spec) == (P(), P("model"))

@@ -60,3 +60,20 @@ def test_a_network_of_matrices_becomes_one_that_lengthens_nothing():
     params = jax.tree.map(lambda w: 10 * w, net.init(jax.random.key(1), x))
     lengths = jnp.linalg.norm(net.apply(params, x), axis=1)
     assert (lengths <= jnp.linalg.norm(x, axis=1) * 1.01).all()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_zero_weights_of_every_precision_stay_zero(dtype):
+    w = spectral_norm(lambda value: value, jnp.zeros((3, 3), dtype), None)
+    assert (w.dtype, w.any().item()) == (jnp.dtype(dtype), False)
+
+
+@pytest.mark.parametrize("scale", [1e-20, 1e19])
+def test_very_large_and_small_weights_have_norm_one(scale):
+    w = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32) * scale
+    found = spectral_norm(lambda value: value, jnp.asarray(w, jnp.float32), None)
+    np.testing.assert_allclose(np.linalg.norm(found, 2), 1, rtol=1e-3)
+
+
+def test_empty_weights_have_no_norm():
+    assert float(largest_singular_value(jnp.zeros((0, 3)))) == 0

@@ -117,10 +117,12 @@ def partition_like(state: Any, params: Any, shardings: Any) -> Any:
 
     def follow(key_path: Any, leaf: Any) -> NamedSharding:
         keys = tuple(map(str, key_path))
-        for start in range(len(keys)):  # the longest ending first
-            shape, sharding = by_path.get(keys[start:], (None, whole))
-            if shape == leaf.shape:
-                return sharding
+        for start in range(len(keys) + 1):  # the longest ending first
+            if keys[start:] in by_path:
+                shape, sharding = by_path[keys[start:]]
+                # Of another shape it is a part of that parameter's, such as a factored
+                # moment; a shorter ending would be another parameter.
+                return sharding if shape == leaf.shape else whole
         return whole
 
     return jax.tree.map_with_path(follow, state)

@@ -43,8 +43,14 @@ def largest_singular_value(w: jax.Array, *, iterations: int = _ITERATIONS) -> ja
         raise ValueError(
             f"largest_singular_value found shape {w.shape}, wanted two axes at least."
         )
+    if not w.size:
+        return jnp.zeros((), w.dtype)
     matrix = w.reshape(-1, w.shape[-1])
     wide = matrix.astype(jnp.float32) if w.dtype.itemsize < 4 else matrix
+    # Squares of very large or small numbers leave the range; those of shares do not.
+    scale = jax.lax.stop_gradient(jnp.max(jnp.abs(wide)))
+    scale = jnp.where(scale > 0, scale, jnp.ones_like(scale))
+    wide = wide / scale
     fixed = jax.lax.stop_gradient(wide)
     # Any vector that is not orthogonal to the first singular one serves.
     v = jax.random.normal(jax.random.key(0), (w.shape[-1],), wide.dtype)
@@ -54,7 +60,7 @@ def largest_singular_value(w: jax.Array, *, iterations: int = _ITERATIONS) -> ja
 
     v, _ = jax.lax.scan(step, _unit(v), None, length=iterations)
     u = _unit(fixed @ v)
-    return (u @ (wide @ v)).astype(w.dtype)
+    return (u @ (wide @ v) * scale).astype(w.dtype)
 
 
 def spectral_norm(
@@ -92,7 +98,8 @@ def spectral_norm(
     w = next_getter(value)
     if w.ndim < 2:
         return w
-    return w / jnp.maximum(largest_singular_value(w), jnp.asarray(_EPSILON, w.dtype))
+    sigma = largest_singular_value(w)
+    return w / jnp.where(sigma > 0, sigma, jnp.ones_like(sigma))
 
 
 def _unit(x: jax.Array) -> jax.Array:
