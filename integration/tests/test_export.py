@@ -81,8 +81,9 @@ def test_the_command(call, tmp_path):
     assert (said.code, said.out) == (0, f"{file}, {file}.json\n")
 
 
-def test_an_unknown_platform_is_said(call, tmp_path):
-    said = call("compile", "--platform", "cpu,gpu", "--out", tmp_path / "x")
+@pytest.mark.parametrize(("platform", "odd"), [("cpu,gpu", "gpu"), ("", "")])
+def test_an_unknown_platform_is_said(call, tmp_path, platform, odd):
+    said = call("compile", "--platform", platform, "--out", tmp_path / "x")
     assert said.code == 2
-    assert "there is no gpu; take some of cpu,cuda,rocm,tpu" in said.err
+    assert f"there is no {odd!r}; take some of cpu,cuda,rocm,tpu" in said.err
     assert not list(tmp_path.iterdir())

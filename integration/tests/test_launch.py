@@ -103,3 +103,9 @@ def test_no_command_is_a_clear_line(call):
     said = call("launch", "--processes", 2)
     assert said.code == 2
     assert said.err.startswith("mnist-gan: launch: no command; put it behind --")
+
+
+def test_a_launch_in_a_launch_is_refused(call):
+    said = call("launch", "--processes", 2, "--", "launch", "--processes", 2)
+    assert said.code == 2
+    assert said.err.startswith("mnist-gan: launch: runs no other launch")

@@ -121,7 +121,7 @@ def _add(
 def compile_step(arguments: argparse.Namespace, interrupted: Interrupts) -> int:
     """Runs `mnist-gan compile`."""
     del interrupted
-    if arguments.platform:
+    if arguments.platform is not None:
         return _export(arguments)
     from mnist_gan import _compile, _compile_report, _terminal  # noqa: PLC0415
     from mnist_gan._compile_cache import cache_folder  # noqa: PLC0415
@@ -171,7 +171,7 @@ def _export(arguments: argparse.Namespace) -> int:
     write_export(
         arguments.recipe,
         batch_size=arguments.batch_size or 64,
-        platforms=arguments.platform.split(","),
+        platforms=list(dict.fromkeys(arguments.platform.split(","))),
         out=arguments.out,
     )
     sys.stdout.write(f"{arguments.out}, {arguments.out}.json\n")

@@ -44,8 +44,8 @@ def export_step(recipe_name: str, *, batch_size: int, platforms: list[str]) -> A
     unknown = [name for name in platforms if name not in PLATFORMS]
     if unknown:
         raise UserError(
-            f"--platform {','.join(platforms)}: there is no {unknown[0]}; take some of "
-            f"{','.join(PLATFORMS)}"
+            f"--platform {','.join(platforms)}: there is no {unknown[0]!r}; take some "
+            f"of {','.join(PLATFORMS)}"
         )
     recipe = find_recipe(recipe_name)
     update = _game.update(recipe, place(1).mesh)

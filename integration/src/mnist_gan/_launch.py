@@ -72,6 +72,11 @@ def supervise(job: Job, interrupted: Interrupts, say: TextIO) -> int:
             "launch: no command; put it behind --, such as: mnist-gan launch "
             "--processes 2 -- train --steps 30"
         )
+    if job.command[0] == "launch":
+        raise UserError(
+            "launch: runs no other launch, which would start a job in every process; "
+            "give --processes the number in all"
+        )
     logs = Path(job.logs or tempfile.mkdtemp(prefix="mnist-gan-"))
     logs.mkdir(parents=True, exist_ok=True)
     say.write(f"{job.processes} processes, a log each in {logs}\n")
