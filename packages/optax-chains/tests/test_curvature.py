@@ -102,6 +102,25 @@ def test_hutchinsons_estimate_is_unbiased_with_the_known_variance():
     assert np.all(np.abs(found.mean(0) - np.diag(HESSIAN)) < 4.5 * error)
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_hutchinsons_sum_does_not_stall_in_half_precision(dtype):
+    found = oc.hessian_diag_hutchinson(
+        lambda p: 0.5 * jnp.sum(p**2),
+        jnp.ones(2, dtype),
+        key=jax.random.key(0),
+        num_samples=3000,
+    )
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(found.astype(float), np.ones(2))
+
+
+def test_hutchinsons_estimate_wants_a_sample():
+    with pytest.raises(ValueError, match="num_samples is 0; type 1 or more"):
+        oc.hessian_diag_hutchinson(
+            jnp.sum, jnp.ones(2), key=jax.random.key(0), num_samples=0
+        )
+
+
 def jacobian():
     """Of the model, 7 examples x 2 outputs, by hand in float64: [7, 2, 8]."""
     slope = 1 - np.tanh(X @ PARAMS["w"] + PARAMS["b"]) ** 2

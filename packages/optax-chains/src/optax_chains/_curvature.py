@@ -191,10 +191,14 @@ def hessian_diag_hutchinson(
       params: where, a pytree of arrays.
       *args: what else the loss takes.
       key: for the signs.
-      num_samples: products; they are taken one after the other.
+      num_samples: products, 1 or more; they are taken one after the other, and added
+        up in float32 at least.
 
     Returns:
       A tree like `params`.
+
+    Raises:
+      ValueError: if `num_samples` is below 1.
 
     Example:
       >>> import jax, jax.numpy as jnp
@@ -207,15 +211,19 @@ def hessian_diag_hutchinson(
       Bekas, Kokiopoulou, Saad, 2007, [An estimator for the diagonal of a
       matrix](https://doi.org/10.1016/j.apnum.2007.01.003), equation 2.
     """
+    if num_samples < 1:
+        raise ValueError(
+            f"hessian_diag_hutchinson: num_samples is {num_samples}; type 1 or more"
+        )
 
     def add(total: Any, key: jax.Array) -> tuple[Any, None]:
         z = optax.tree.random_like(key, params, jax.random.rademacher)
         h_z = hvp(loss, params, z, *args)
-        return jax.tree.map(lambda t, z, h: t + z * h, total, z, h_z), None
+        return jax.tree.map(lambda t, z, h: t + z * h, total, z, wide(h_z)), None
 
-    zero = jax.tree.map(jnp.zeros_like, params)
-    total, _ = jax.lax.scan(add, zero, jax.random.split(key, num_samples))
-    return jax.tree.map(lambda t: t / num_samples, total)
+    keys = jax.random.split(key, num_samples)
+    total, _ = jax.lax.scan(add, wide_zeros(params), keys)
+    return jax.tree.map(lambda t, p: (t / num_samples).astype(p.dtype), total, params)
 
 
 def fisher_diag(
