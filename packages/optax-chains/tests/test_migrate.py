@@ -133,6 +133,64 @@ def test_twins_keep_their_order_and_a_lone_one_is_ambiguous():
         migrate(state, optax.trace(0.9), params)
 
 
+def falling():
+    return oc.sgd_momentum(optax.linear_schedule(1.0, 0.0, 100))
+
+
+def rates(state):
+    groups = state.inner_states
+    return {k: float(optax.tree.get(v, "learning_rate")) for k, v in groups.items()}
+
+
+def test_counters_stay_with_their_group_when_its_pattern_changes():
+    """`*ad` sorts in front of `enc`, where `head` is behind it."""
+    enc = oc.accumulate(falling(), every=2)
+    params, state = trained(
+        oc.by_path({"enc*": enc, "head*": falling()}), net("enc", "head"), 4
+    )
+    new = oc.by_path({"enc*": enc, "*ad*": falling()})
+    moved = migrate(state, new, params)
+    before, after = rates(state), rates(moved)
+    assert before["enc*"] != before["head*"]
+    assert after == {"enc*": before["enc*"], "*ad*": before["head*"]}
+    grads = jax.tree.map(lambda p: 0.1 * p, params)
+    wanted, _ = oc.by_path({"enc*": enc, "head*": falling()}).update(
+        grads, state, params
+    )
+    assert_trees_close(new.update(grads, moved, params)[0], wanted, atol=0.0)
+
+
+def groups_without_momentum(one, other):
+    rate = oc.scale_by_rate(optax.linear_schedule(1.0, 0.0, 100))
+    return oc.by_path({one: oc.skip_nonfinite(rate), other: rate})
+
+
+def test_counters_of_groups_that_hold_no_paths_go_by_the_pattern_or_are_asked_for():
+    params, state = trained(
+        groups_without_momentum("enc*", "head*"), net("enc", "head")
+    )
+    head = state.inner_states["head*"].inner_state
+    state.inner_states["head*"] = state.inner_states["head*"]._replace(
+        inner_state=head._replace(count=head.count + 4)
+    )
+    same = migrate(state, oc.report(groups_without_momentum("enc*", "head*")), params)
+    groups = same.inner_state.inner_states
+    assert int(groups["head*"].inner_state.count) == 7
+    new = groups_without_momentum("enc*", "*ad*")
+    with pytest.raises(ValueError, match=r"RateState.count could be any of 2 that"):
+        migrate(state, new, params)
+
+
+def test_a_state_with_nan_is_carried_over():
+    chain = oc.report(optax.chain(adam(), oc.sgd_momentum(0.1)))
+    params = net("a")
+    nan = jax.tree.map(lambda p: p * jnp.nan, params)
+    _, state = chain.update(nan, chain.init(params), params)
+    moved = migrate(state, chain, params)
+    for a, b in zip(jax.tree.leaves(moved), jax.tree.leaves(state), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
 def test_games_are_carried_over_too():
     def game(chain):
         gradients = oc.own_gradients(Players(lambda p: p.gen**2, lambda p: p.disc**2))

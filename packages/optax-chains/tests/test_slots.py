@@ -47,6 +47,17 @@ def test_leaves_come_in_the_order_of_the_tree():
     ]
 
 
+def test_slots_know_the_groups_they_are_in():
+    inner = oc.by_path({"*/w": oc.sgd_momentum(0.1)}, rest=oc.freeze())
+    chain = oc.report(oc.by_path({"a/*": inner, "b/*": optax.trace(0.9)}))
+    params = {n: {"w": jnp.ones(1), "b": jnp.ones(1)} for n in "ab"}
+    groups = {str(slot): slot.group for slot in slots_of(chain.init(params))}
+    assert groups["RateState.count"] == ("a/*", "*/w")
+    assert groups["TraceState.trace[a/w]"] == ("a/*", "*/w")
+    assert groups["TraceState.trace[b/w]"] == ("b/*",)
+    assert groups["ReportState.grad_norm"] == ()
+
+
 def test_players_and_numbers_in_no_state_are_told_apart():
     trace = optax.trace(0.9).init(jnp.ones(2))
     assert names(Players(gen=trace, disc=(trace, {"own": jnp.ones(1)}))) == [

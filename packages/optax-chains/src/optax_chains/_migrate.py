@@ -35,6 +35,9 @@ def migrate(
     `linear/w` - so order, added and removed parts, wrappers and the groups of
     `by_path` do not matter. What is new (a part, a parameter) starts as in
     `new_chain.init(params)`; what would be lost is an error, unless you drop it.
+    Counters, rates and norms belong to no parameter: those in a group of `by_path` go
+    to the group that shares parameters with theirs, and of several to the one of the
+    same pattern.
 
     Parameters that are new to an Adam whose counter has run on are corrected for too
     little bias: their first steps are some three times as large (for b1 = 0.9,
@@ -109,18 +112,21 @@ def _choose(
     slot: Slot, candidates: list[Slot], old: list[Slot], new: list[Slot]
 ) -> list[Slot]:
     """The old slot that a new one takes over; several if that is not clear."""
-    if len(candidates) < 2:
-        if candidates and not slot.path and not _related(slot, candidates[0], old, new):
-            return []
-        return candidates
     related = [s for s in candidates if _related(slot, s, old, new)]
-    if slot.path == "" and not related:
-        return []
-    candidates = related or candidates
+    candidates = related or (candidates if slot.path else [])
+    candidates = [s for s in candidates if s.group == slot.group] or candidates
     if all(_equal(s.leaf, candidates[0].leaf) for s in candidates):
         return candidates[:1]
-    # As many of that name as before: the first is the first.
-    twins = [s for s in new if (s.name, s.path) == (slot.name, slot.path)]
+    # As many of that name as before: the first is the first. Not across groups, whose
+    # order is that of their patterns' letters.
+    if not slot.path and len({s.group for s in candidates}) > 1:
+        return candidates
+    twins = [
+        s
+        for s in new
+        if (s.name, s.path) == (slot.name, slot.path)
+        and (slot.path or s.group == slot.group)
+    ]
     if len(twins) == len(candidates):
         return [candidates[[s is slot for s in twins].index(True)]]
     return candidates
@@ -128,9 +134,21 @@ def _choose(
 
 def _related(slot: Slot, other: Slot, old: list[Slot], new: list[Slot]) -> bool:
     """Whether the parts that hold two slots share a parameter, or have none."""
-    mine = {s.path for s in new if s.node == slot.node and s.path}
-    theirs = {s.path for s in old if s.node == other.node and s.path}
+    mine, theirs = _parameters(slot, new), _parameters(other, old)
     return not mine or not theirs or bool(mine & theirs)
+
+
+def _parameters(slot: Slot, slots: list[Slot]) -> set[str]:
+    """The paths in the part that holds a slot, or else in its group."""
+    part = {s.path for s in slots if s.node == slot.node and s.path}
+    depth, player = len(slot.group), slot.kind.rpartition(":")[0]
+    return part or {
+        s.path
+        for s in slots
+        if s.path
+        and s.group[:depth] == slot.group
+        and s.kind.rpartition(":")[0] == player
+    }
 
 
 def _dropped(slot: Slot, drop: Iterable[str]) -> bool:
@@ -158,7 +176,10 @@ def _check_names(rename: Mapping[str, str], old: list[Slot], new: list[Slot]) ->
 
 
 def _equal(a: Any, b: Any) -> bool:
-    return jnp.shape(a) == jnp.shape(b) and bool(jnp.all(a == b))
+    """Whether two leaves are the same; NaN is the same as NaN."""
+    if jnp.shape(a) != jnp.shape(b):
+        return False
+    return bool(jnp.all((a == b) | ((a != a) & (b != b))))  # noqa: PLR0124
 
 
 def _as(leaf: Any, like: Any) -> Any:

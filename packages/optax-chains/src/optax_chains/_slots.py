@@ -20,6 +20,7 @@ class Slot(NamedTuple):
         name of the player, `gen:ScaleByAdamState`, where there are players.
       field: its field, `mu`.
       path: the parameter it belongs to, `linear/w`; empty for a counter.
+      group: the keys of the groups of `by_path` it is in, from the outermost one on.
       node: which of the NamedTuples it is in, counted through the state.
       leaf: the array.
     """
@@ -27,6 +28,7 @@ class Slot(NamedTuple):
     kind: str
     field: str
     path: str
+    group: tuple[str, ...]
     node: int
     leaf: Any
 
@@ -58,7 +60,8 @@ def slots_of(state: Any) -> list[Slot]:
             mine = nodes  # states inside this one count on
             kind = player + type(node).__name__
             for field in node._fields:
-                visit(getattr(node, field), player, Slot(kind, field, "", mine, None))
+                place = Slot(kind, field, "", owner.group, mine, None)
+                visit(getattr(node, field), player, place)
             return
         children, _ = jax.tree.flatten_with_path(node, is_leaf=is_state)
         if not any(is_state(child) for _, child in children):
@@ -70,9 +73,11 @@ def slots_of(state: Any) -> list[Slot]:
         for key_path, child in children:
             # Numbers beside states, in no NamedTuple: all they have is their place.
             place = owner if owner.kind else owner._replace(field=path_of(key_path))
+            if owner.kind.endswith("PartitionState"):
+                place = place._replace(group=(*place.group, path_of(key_path)))
             visit(child, player + _player(key_path), place)
 
-    visit(state, "", Slot("", "", "", 0, None))
+    visit(state, "", Slot("", "", "", (), 0, None))
     return found
 
 
