@@ -43,6 +43,28 @@ def test_zero_and_flat_directions_give_no_nan():
     np.testing.assert_array_equal(flat, np.zeros(2))
 
 
+@pytest.mark.parametrize("size", [1e-30, 1e-20, 1.0, 1e20, 1e37])
+def test_it_solves_for_large_and_small_numbers(size):
+    a, b = system(6)
+    found = conjugate_gradient(
+        lambda v: jnp.float32(a) @ v, jnp.float32(size * b), **OPTIONS
+    )
+    np.testing.assert_allclose(
+        np.float64(found) / size, np.linalg.solve(a, b), rtol=1e-3, atol=1e-4
+    )
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_what_is_not_finite_stays_visible(bad):
+    found = conjugate_gradient(lambda v: v, jnp.float32([1.0, bad]), **OPTIONS)
+    assert not np.isfinite(found).any()
+
+
+def test_a_curvature_of_nan_stays_visible():
+    found = conjugate_gradient(lambda v: np.nan * v, jnp.ones(2), **OPTIONS)
+    assert np.isnan(found).all()
+
+
 def test_inner_products_are_float32():
     ones = jnp.ones(10_000, jnp.bfloat16)
     assert float(inner({"a": ones}, {"a": ones})) == 10_000.0

@@ -129,6 +129,48 @@ def test_the_rate_is_read_from_the_state_and_extra_arguments_pass_wrappers():
     np.testing.assert_allclose(flat(updates), wanted, rtol=1e-3, atol=1e-4)
 
 
+def identity_step(chain, grads):
+    """The step of a model whose curvature is the identity matrix."""
+    grads = jnp.float32(grads)
+    updates, _ = chain.update(
+        grads,
+        chain.init(grads),
+        jnp.zeros_like(grads),
+        model=lambda params: params,
+        loss=lambda outputs: 0.5 * jnp.sum(outputs**2),
+        kl=lambda old, new: 0.5 * jnp.sum((new - old) ** 2),
+    )
+    return np.asarray(updates)
+
+
+CHAINS = [
+    oc.gauss_newton_cg(damping=0.0),
+    oc.natural_gradient(damping=0.0),
+    oc.natural_gradient(damping=0.0, max_kl=0.5),
+]
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_gradients_that_are_not_finite_give_no_zero_step(chain, bad):
+    assert not np.isfinite(identity_step(chain, [1.0, bad])).any()
+
+
+@pytest.mark.parametrize("size", [0.0, 1e-20, 1e20])
+def test_the_size_of_the_gradient_does_not_matter(size):
+    grads = size * np.array([3.0, -4.0])
+    for chain in CHAINS:
+        shorter = 5 * size if chain is CHAINS[2] else 0.0  # max_kl: norm 1 at most
+        wanted = -grads / max(shorter, 1.0)
+        np.testing.assert_allclose(identity_step(chain, grads), wanted, rtol=1e-5)
+
+
+@pytest.mark.parametrize("max_kl", [0.0, -1.0, np.nan])
+def test_a_limit_that_is_none_is_refused(max_kl):
+    with pytest.raises(ValueError, match=f"max_kl is {max_kl}; type a number above 0"):
+        oc.natural_gradient(max_kl=max_kl)
+
+
 def test_what_is_missing_is_asked_for():
     chain, x = oc.gauss_newton_cg(), jnp.ones(1)
     wanted = r"got no model, loss; type update\(grads, state, params, model=model, loss"

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from optax_chains._conjugate_gradient import conjugate_gradient, inner
+from optax_chains._conjugate_gradient import conjugate_gradient, inner, unit
 from optax_chains._curvature import gauss_newton_operator
 from optax_chains._scale_by_rate import scale_by_rate
 
@@ -113,6 +113,7 @@ def natural_gradient(
 
     Raises:
       TypeError: if `update` gets no `params`, `model` or `kl`.
+      ValueError: if `max_kl` is not above 0.
 
     Example:
       >>> import jax, jax.numpy as jnp, optax
@@ -134,6 +135,11 @@ def natural_gradient(
       matrix; Schulman et al., 2015, [Trust Region Policy
       Optimization](https://arxiv.org/abs/1502.05477), appendix C, for `max_kl`.
     """
+    if max_kl is not None and not max_kl > 0:
+        raise ValueError(
+            f"natural_gradient: max_kl is {max_kl}; type a number above 0, or None "
+            "for no limit"
+        )
 
     def update(
         updates: Any,
@@ -151,9 +157,11 @@ def natural_gradient(
         product = gauss_newton_operator(model, lambda new: kl(old, new), params)
         step = _solve(product, updates, damping, iterations, tolerance)
         if max_kl is not None:
-            divergence = 0.5 * inner(step, product(step))
-            factor = jnp.sqrt(max_kl / jnp.maximum(divergence, max_kl))
-            step = jax.tree.map(lambda s: s * factor.astype(s.dtype), step)
+            direction, length = unit(step)
+            divergence = 0.5 * inner(direction, product(direction))
+            longest = jnp.sqrt(max_kl / jnp.maximum(divergence, 0.0))
+            length = jnp.minimum(length, longest)
+            step = jax.tree.map(lambda d: (d * length).astype(d.dtype), direction)
         return step, state
 
     part = optax.GradientTransformationExtraArgs(optax.init_empty_state, update)
