@@ -198,6 +198,9 @@ def test_a_sharded_batch_gives_the_same(devices, kind):
         ({"clip_norm": 0.0}, "clip_norm is 0.0; type a number above 0"),
         ({"noise_multiplier": -1.0}, "noise_multiplier is -1.0; type 0 or more"),
         ({"expected_batch_size": 0}, "expected_batch_size is 0; type a number above"),
+        ({"clip_norm": np.inf}, "clip_norm is inf; type a number above 0 that is fin"),
+        ({"noise_multiplier": np.inf}, "noise_multiplier is inf; type 0 or more, and"),
+        ({"microbatch_size": 0}, "microbatch_size is 0; type 1 or more, or None"),
         ({"microbatch_size": 5}, "is 5, which does not divide the 12 rows .* pad the"),
     ],
 )
@@ -206,3 +209,22 @@ def test_what_cannot_be_is_refused(options, message):
     params, batch = problem(12)
     with pytest.raises(ValueError, match=message):
         dp_sgd(loss, **(fine | options))(params, batch, KEY)
+
+
+def test_a_mask_of_numbers_is_refused():
+    """Bit by bit, 2 would be False."""
+    gradient = dp_sgd(loss, clip_norm=1.0, noise_multiplier=1.0, expected_batch_size=3)
+    params, batch = problem(3)
+    wanted = "valid has the dtype int32, wanted bool; type valid=valid != 0"
+    with pytest.raises(TypeError, match=wanted):
+        gradient(params, batch, KEY, valid=jnp.array([1, 2, 0]))
+
+
+def test_an_empty_batch_is_noise_or_asks_for_a_microbatch_size():
+    options = {"clip_norm": 1.0, "noise_multiplier": 1.0, "expected_batch_size": 3}
+    params, batch = problem(0)
+    with pytest.raises(ValueError, match="has 0 rows; pad it, or type a microbatch_s"):
+        dp_sgd(loss, **options)(params, batch, KEY)
+    value, grads = dp_sgd(loss, **options, microbatch_size=4)(params, batch, KEY)
+    assert float(value) == 0
+    assert all(np.isfinite(g).all() and np.any(g != 0) for g in grads.values())

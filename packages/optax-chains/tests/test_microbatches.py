@@ -19,6 +19,19 @@ def test_every_row_is_in_one_microbatch(size):
     assert seen[0] == (size or 6, 2)
 
 
+@pytest.mark.parametrize(
+    ("rows", "size", "message"),
+    [
+        (6, 0, "microbatch_size is 0; type 1 or more, or None for all rows"),
+        (6, -2, "microbatch_size is -2; type 1 or more"),
+        (0, None, "the batch has 0 rows; pad it, or type a microbatch_size"),
+    ],
+)
+def test_less_than_a_row_is_refused(rows, size, message):
+    with pytest.raises(ValueError, match=message):
+        sum_over_microbatches(jnp.sum, jnp.ones(rows), size=size, zero=jnp.zeros(()))
+
+
 def test_a_size_that_does_not_divide_is_refused():
     with pytest.raises(ValueError, match="is 4, which does not divide the 6 rows"):
         sum_over_microbatches(jnp.sum, jnp.ones(6), size=4, zero=jnp.zeros(()))

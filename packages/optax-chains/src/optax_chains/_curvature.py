@@ -250,7 +250,8 @@ def fisher_diag(
       A tree like `params`, float32 at least.
 
     Raises:
-      ValueError: if `microbatch_size` does not divide the examples.
+      ValueError: if `microbatch_size` is below 1 or does not divide the examples, or if
+        there are none and no `microbatch_size`.
 
     Example:
       >>> import jax.numpy as jnp

@@ -1,5 +1,6 @@
 """Gradients that give away little about any one example."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -58,8 +59,10 @@ def dp_sgd(
       twice. The gradients have the parameters' dtypes.
 
     Raises:
-      ValueError: if `clip_norm` or `expected_batch_size` is not above 0,
-        `noise_multiplier` is below 0, or `microbatch_size` does not divide the rows.
+      ValueError: if `clip_norm` or `expected_batch_size` is not above 0 and finite,
+        `noise_multiplier` is not 0 or more and finite, `microbatch_size` is below 1 or
+        does not divide the rows, or there are no rows and no `microbatch_size`.
+      TypeError: if `valid` is not of bools.
 
     Example:
       >>> import jax, jax.numpy as jnp
@@ -83,11 +86,14 @@ def dp_sgd(
         ("clip_norm", clip_norm),
         ("expected_batch_size", expected_batch_size),
     ):
-        if not value > 0:
-            raise ValueError(f"dp_sgd: {name} is {value}; type a number above 0")
-    if not noise_multiplier >= 0:
+        if not 0 < value < math.inf:
+            raise ValueError(
+                f"dp_sgd: {name} is {value}; type a number above 0 that is finite"
+            )
+    if not 0 <= noise_multiplier < math.inf:
         raise ValueError(
-            f"dp_sgd: noise_multiplier is {noise_multiplier}; type 0 or more"
+            f"dp_sgd: noise_multiplier is {noise_multiplier}; type 0 or more, and a "
+            "number that is finite"
         )
 
     def sum_of_clipped(params: Any, rows: Any, shared: Any) -> tuple[jax.Array, Any]:
@@ -116,6 +122,12 @@ def dp_sgd(
     ) -> tuple[jax.Array, Any]:
         if valid is None:
             valid = jnp.ones(jax.tree.leaves(batch)[0].shape[0], bool)
+        valid = jnp.asarray(valid)
+        if valid.dtype != bool:
+            raise TypeError(
+                f"dp_sgd: valid has the dtype {valid.dtype}, wanted bool; type "
+                "valid=valid != 0"
+            )
         value, total = sum_over_microbatches(
             lambda rows: sum_of_clipped(params, rows, shared),
             (batch, valid),

@@ -19,7 +19,17 @@ def sum_over_microbatches(
       zero: the sum of nothing.
     """
     n = jax.tree.leaves(rows)[0].shape[0]
-    size = size or n
+    if size is None:
+        size = n
+        if n == 0:
+            raise ValueError(
+                "the batch has 0 rows; pad it, or type a microbatch_size, of which it "
+                "then has none"
+            )
+    if size < 1:
+        raise ValueError(
+            f"microbatch_size is {size}; type 1 or more, or None for all rows"
+        )
     if n % size:
         raise ValueError(
             f"microbatch_size is {size}, which does not divide the {n} rows of the "
