@@ -121,3 +121,11 @@ def test_it_works_behind_a_mask_and_inside_itself():
     chain = by_path({"b/*": inner}, rest=optax.sgd(2.0))
     updates, _ = chain.update(params, chain.init(params))
     assert jax.tree.map(float, updates) == {"a": -2.0, "b": {"c": -0.0, "d": -1.0}}
+
+
+def test_in_a_group_of_another_a_pattern_may_match_nothing():
+    """As the docstring says: it cannot see what the outer one hides."""
+    inner = by_path({"a/w": optax.sgd(1.0), "b/w": optax.sgd(1.0)})
+    params = {n: {"w": jnp.ones(1)} for n in "ab"}
+    state = by_path({"a/*": inner, "b/*": freeze()}).init(params)
+    assert set(state.inner_states["a/*"].inner_state.inner_states) == {"a/w", "b/w"}

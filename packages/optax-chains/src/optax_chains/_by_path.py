@@ -46,6 +46,8 @@ def by_path(
     dataclasses and lists alike. A chain sees only its own parameters: norms, clipping
     and state are those of the group. What adds to the updates must be inside the
     groups; weight decay in front of or behind `by_path` moves frozen parameters too.
+    In a group of another `by_path`, or under a mask, a pattern that matches nothing is
+    no error: the chain cannot see whether the parameters it would match are hidden.
 
     Args:
       groups: pattern -> chain. A string is a glob over the whole path, in which `*`
