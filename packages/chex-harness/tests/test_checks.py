@@ -114,3 +114,27 @@ def test_conditions_and_values_are_checked_when_traced():
         check(X, "m")
     with pytest.raises(ValueError, match=r"y has the shape \[3\]"):
         check(X > 0, "m", y=jnp.ones(3))
+
+
+def test_a_call_inside_a_call_leaves_the_outer_its_own():
+    def outer(x):
+        y = checked(jnp.abs)(x)
+        check(y > 10, "y")
+        return y
+
+    for _ in range(2):  # nothing stale is left
+        with pytest.raises(CheckError, match=r"^y: 2 failed"):
+            checked(outer)(jnp.ones(2))
+
+
+def test_a_condition_without_elements_holds():
+    def f(x):
+        check(x > 0, "m", x=x)
+        return x
+
+    checked(f)(jnp.zeros((0, 3)))
+    checked(jax.jit(f))(jnp.zeros(0))
+    checked(jax.vmap(f))(jnp.zeros((2, 0)))
+    checked(jax.jit(jax.vmap(f)))(jnp.zeros((0, 3)))
+    with pytest.raises(ValueError, match="does not broadcast"):
+        check(jnp.ones(0, bool), "m", y=jnp.ones(3))

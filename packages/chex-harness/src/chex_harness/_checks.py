@@ -45,10 +45,12 @@ def check(cond: Any, message: str, **values: Any) -> None:
     """Checks a condition on values, also inside `jit`, `vmap`, `grad` and `shard_map`.
 
     A failure is told by the `checked` call around it; without one it is logged as an
-    error by the logger `chex_harness`, and the program goes on.
+    error by the logger `chex_harness`, and the program goes on. Under `vmap` a
+    `jax.lax.cond` on batched values is a select, which runs both branches: a check in
+    one fires for the rows that take the other, too.
 
     Args:
-      cond: bool[...], what must hold for every element.
+      cond: bool[...], what must hold for every element; without elements it holds.
       message: what is told of a failure.
       **values: arrays that broadcast to `cond`; the message shows each at the first
         element that failed. Under `shard_map` the index is within one device's block.
@@ -72,6 +74,8 @@ def check(cond: Any, message: str, **values: Any) -> None:
                 f"check({message!r}): {name} has the shape {list(shape)}, which does "
                 f"not broadcast to that of cond, {list(bad.shape)}"
             )
+    if bad.size == 0:
+        return
     # Reductions only: gathers are not defined along a sharded axis.
     places = [
         jax.lax.broadcasted_iota(jnp.int32, bad.shape, axis) for axis in range(bad.ndim)
@@ -122,6 +126,8 @@ def _reporter(record: Callable[..., None]) -> Callable[..., Any]:
     @report.def_vmap
     def _(size: int, batched: Any, count: Any, index: Any, shown: Any) -> Any:
         del batched
+        if size == 0:
+            return jnp.zeros((), jnp.int32), False
         whole = jax.tree.map(
             lambda x: jnp.broadcast_to(x, (size,)) if jnp.ndim(x) == 0 else x,
             (count, index, shown),
@@ -183,7 +189,7 @@ def checked(fn: Callable[_P, _R]) -> Callable[_P, _R]:
                     out = fn(*args, **kwargs)
                     jax.block_until_ready(out)
             finally:
-                _OPEN.remove(failures)
+                _OPEN.pop()  # calls nest; equal lists are not the same
         if failures:
             raise CheckError("\n".join(dict.fromkeys(map(str, failures))))
         return out
