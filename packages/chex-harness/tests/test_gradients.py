@@ -76,3 +76,37 @@ def test_types_that_do_not_work_are_refused():
         assert_gradients(jnp.sum, (jnp.ones(2, jnp.complex64),))
     with pytest.raises(ValueError, match="no leaf of args is floating"):
         assert_gradients(jnp.sum, (np.arange(3),))
+
+
+@jax.custom_vjp
+def negated(x):
+    return x * 1.0
+
+
+negated.defvjp(lambda x: (negated(x), None), lambda _, g: (-g,))
+
+
+@pytest.mark.parametrize("large", [10.0, 1e3, 1e6])
+def test_a_small_leaf_is_judged_on_its_own_scale(large):
+    def f(a, b):
+        return large * jnp.sum(a) + 0.01 * jnp.sum(negated(b))
+
+    with pytest.raises(AssertionError, match=r"args\[1\], direction") as caught:
+        assert_gradients(f, (jnp.ones(3), jnp.ones(3)))
+    assert "args[0]" not in str(caught.value)
+    assert ("too noisy to tell" in str(caught.value)) == (large > 10)
+
+
+def test_leaves_that_change_nothing_and_leaves_without_elements_pass():
+    assert_gradients(
+        lambda a, b, c: jnp.sum(a**2) + jnp.sum(c) + 0 * jnp.sum(b),
+        (jnp.ones(3), jnp.ones(2), jnp.zeros((0, 4))),
+    )
+    assert_gradients(jnp.sum, (jnp.zeros(0),))
+
+
+def test_what_cannot_be_checked_is_refused():
+    with pytest.raises(ValueError, match="no output of the function is floating"):
+        assert_gradients(jnp.argmax, (jnp.ones(3),))
+    with pytest.raises(ValueError, match="directions is 0, wanted 1 or more"):
+        assert_gradients(jnp.sum, (jnp.ones(3),), directions=0)

@@ -36,13 +36,16 @@ def assert_gradients(
     difference is extrapolated (Richardson) over steps from eps^(1/5) downwards, and of
     these the one with the smallest estimated error is taken; the sums run in float64
     on the host, the function in its own precision. At a kink, as of relu at 0, there
-    is no derivative to compare with.
+    is no derivative to compare with. Each leaf is judged on the scale of its own
+    derivative, so that a large one beside it hides nothing; one that is 0 must leave
+    the output unchanged to the bit, or is too noisy to tell.
 
     Args:
       fn: takes `args`; returns a pytree. Outputs that are not floating are ignored.
-      args: pytrees; leaves that are not floating are held fixed.
+      args: pytrees; leaves that are not floating are held fixed, and those without
+        elements have no derivative.
       rtol: relative tolerance; by default 5e-3, or 1e-6 for float64.
-      directions: random directions for each leaf.
+      directions: random directions for each leaf, 1 or more.
       seed: of the directions.
 
     Raises:
@@ -50,11 +53,16 @@ def assert_gradients(
         too little of the difference to tell; names each leaf, the direction and the
         three values.
       TypeError: if a leaf or an output is complex, or narrower than float32.
+      ValueError: if no leaf or no output is floating, or `directions` is below 1.
 
     Example:
       >>> import jax.numpy as jnp
       >>> assert_gradients(lambda w: jnp.sum(jnp.tanh(w) ** 3), (jnp.ones(4),))
     """
+    if directions < 1:
+        raise ValueError(
+            f"assert_gradients: directions is {directions}, wanted 1 or more"
+        )
     leaves, treedef = jax.tree.flatten_with_path(args)
     names = [f"args{jax.tree_util.keystr(path)}" for path, _ in leaves]
     values = [leaf for _, leaf in leaves]
@@ -73,14 +81,22 @@ def assert_gradients(
     x = [jnp.asarray(values[i]) for i in moving]
     evaluate = jax.jit(of)
     out = evaluate(x)
+    if not out:
+        raise ValueError(
+            "assert_gradients: no output of the function is floating, so that it has "
+            "no derivative"
+        )
     weights: list[Any] = [
         jnp.asarray(rng.standard_normal(y.shape), y.dtype) for y in out
     ]
     (reverse,) = jax.jit(lambda x: jax.vjp(of, x)[1](weights))(x)
     pushed = jax.jit(lambda x, v: jax.jvp(of, (x,), (v,))[1])
 
-    rows = []
+    lines = []
     for j, i in enumerate(moving):
+        if x[j].size == 0:
+            continue
+        rows = []
         for d in range(directions):
             sign = rng.choice([-1.0, 1.0], x[j].shape).astype(x[j].dtype)
             v = [
@@ -91,9 +107,10 @@ def assert_gradients(
             forward = _forward(pushed, x, v, weights)
             found = _difference(evaluate, x, v, j, weights)
             rows.append((names[i], d, x[j].dtype.name, backward, forward, found))
-    # Directions that cancel are judged on the scale of the others.
-    largest = max(abs(row[5].value) for row in rows)
-    lines = [line for row in rows if (line := _verdict(row, rtol, largest))]
+        # Directions that cancel are judged on the scale of the leaf's others.
+        usual = float(np.linalg.norm(np.float64(reverse[j])))
+        largest = max(usual, *(abs(row[5].value) for row in rows))
+        lines += [line for row in rows if (line := _verdict(row, rtol, largest))]
     if lines:
         raise AssertionError(
             "derivatives are not those of the function:\n  " + "\n  ".join(lines)
@@ -178,10 +195,15 @@ def _verdict(
     )
     if not np.isfinite([*derivatives, found.value]).all():
         return f"{told}: not finite (find_nonfinite says where)"
+    if not any([*derivatives, found.value, largest]):
+        return None
     allowed = rtol * max(scale, 0.01 * largest) + 3 * found.error
     for derivative in derivatives:
         if abs(derivative - found.value) > allowed:
             return told
     if 3 * found.error > max(0.1 * scale, 0.01 * largest):
-        return f"{told}: too noisy to tell; shift the output towards 0, or use x64"
+        return (
+            f"{told}: too noisy to tell; shift the output towards 0, use x64, or leave "
+            "out a leaf whose derivative is 0"
+        )
     return None
