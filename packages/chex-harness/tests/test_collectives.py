@@ -5,6 +5,7 @@ from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from chex_harness import assert_collectives, collectives
+from chex_harness._collectives import _bytes
 
 pytestmark = pytest.mark.devices(8)
 
@@ -58,3 +59,26 @@ def test_structs_with_a_sharding_will_do(devices):
 def test_none_is_none():
     with pytest.raises(AssertionError, match=r"all_reduce: 0, wanted 2. It has none"):
         assert_collectives(jnp.sum, (jnp.ones(3),), all_reduce=2)
+
+
+def test_booleans_are_a_byte_each(mesh):
+    x = jax.device_put(jnp.ones(64, bool), NamedSharding(mesh, P("data")))
+    gather = jax.jit(jnp.logical_not, out_shardings=NamedSharding(mesh, P()))
+    (found,) = collectives(gather, x)
+    assert (found.type, found.size) == ("pred[64]", 64)
+    with pytest.raises(AssertionError, match="64 bytes, at most 63 wanted"):
+        assert_collectives(gather, (x,), all_gather=1, at_most_bytes=63)
+
+
+@pytest.mark.parametrize(
+    ("type_", "size"),
+    [
+        ("pred[]", 1),
+        ("(pred[2,3]{1,0}, f32[4]{0})", 22),
+        ("f8e4m3fn[5]", 5),
+        ("bf16[2]", 4),
+        ("s4[4]", 2),
+    ],
+)
+def test_bytes_of_a_type(type_, size):
+    assert _bytes(type_) == size

@@ -13,7 +13,7 @@ _KINDS = (*_KINDS, "collective-broadcast", "ragged-all-to-all", "reduce-scatter"
 _LINE = re.compile(
     rf"= (?P<type>.+?) (?P<kind>{'|'.join(_KINDS)})(?P<start>-start)?\((?P<rest>.*)$"
 )
-_ARRAY = re.compile(r"\b([a-z]+)(\d+)\w*\[([\d,]*)\]")
+_ARRAY = re.compile(r"\b(pred|[a-z]+\d+\w*)\[([\d,]*)\]")
 
 
 class Collective(NamedTuple):
@@ -59,7 +59,7 @@ def collectives(fn: Callable[..., Any], *args: Any) -> list[Collective]:
         if match["start"] and type_.startswith("("):
             # The pair's type is (operand, result, ...); the result is what arrives.
             parts = _ARRAY.findall(type_)
-            type_ = "{}{}[{}]".format(*parts[len(parts) // 2])
+            type_ = "{}[{}]".format(*parts[len(parts) // 2])
         name = re.search(r'op_name="([^"]*)"', match["rest"])
         found.append(
             Collective(
@@ -73,13 +73,16 @@ def collectives(fn: Callable[..., Any], *args: Any) -> list[Collective]:
 
 
 def _bytes(type_: str) -> int:
-    sizes = _ARRAY.findall(type_)
     return sum(
-        math.prod(map(int, dims.split(","))) * int(bits) // 8
-        if dims
-        else int(bits) // 8
-        for _, bits, dims in sizes
+        math.prod(int(n) for n in dims.split(",") if n) * _bits(dtype) // 8
+        for dtype, dims in _ARRAY.findall(type_)
     )
+
+
+def _bits(dtype: str) -> int:
+    """The width in XLA's name of a type: f32, bf16, f8e4m3fn; a pred is a byte."""
+    width = re.search(r"\d+", dtype)
+    return int(width[0]) if width else 8
 
 
 def assert_collectives(
