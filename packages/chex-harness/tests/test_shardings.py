@@ -1,3 +1,4 @@
+import contextlib
 from functools import partial
 
 import jax
@@ -85,3 +86,16 @@ def test_inside_jit_on_explicit_axes(devices):
         f(x, spec=P("data"))
         with pytest.raises(AssertionError, match="wanted"):
             f(x, spec=P())
+
+
+@pytest.mark.parametrize("set_", [True, False])
+def test_inside_jit_on_auto_axes_nothing_is_known(put, mesh, set_):
+    @jax.jit
+    def f(x):
+        assert_sharding({"x": x}, P(), mesh=mesh)
+        return x
+
+    x = put(jnp.zeros(8), "data")
+    context = jax.set_mesh(mesh) if set_ else contextlib.nullcontext()
+    with context, pytest.raises(ValueError, match=r"\['x'\].*outside jit.*Explicit"):
+        f(x)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import jax
-from jax.sharding import NamedSharding, PartitionSpec
+from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 
 def assert_sharding(
@@ -24,7 +24,7 @@ def assert_sharding(
 
     Replicated is not sharded, nor is one device replicated. An axis of size one
     cannot be told from no axis. Works on arrays and on `jax.ShapeDtypeStruct`; inside
-    `jit` it works on meshes with Explicit axes.
+    `jit` on meshes with Explicit axes only: on Auto axes the compiler decides later.
 
     Args:
       tree: a pytree of arrays.
@@ -37,8 +37,8 @@ def assert_sharding(
 
     Raises:
       AssertionError: if a leaf is laid out otherwise, with one line a leaf.
-      ValueError: if both or neither of `specs` and `by_path` are given, or no mesh is
-        found.
+      ValueError: if both or neither of `specs` and `by_path` are given, no mesh is
+        found, or a leaf is traced on a mesh with axes that are not Explicit.
 
     Example:
       >>> import jax, jax.numpy as jnp
@@ -59,6 +59,7 @@ def assert_sharding(
     mesh = mesh or next((m for _, leaf in found if (m := _mesh(leaf))), None)
     lines = []
     for (path, leaf), want in zip(found, wanted, strict=True):
+        _refuse_undecided(path, leaf)
         complaint = _compare(leaf, want, mesh)
         if complaint:
             lines.append(f"{jax.tree_util.keystr(path) or 'the leaf'} {complaint}")
@@ -93,6 +94,22 @@ def _sharding(leaf: Any) -> Any:
 def _mesh(leaf: Any) -> Any:
     mesh = getattr(_sharding(leaf), "mesh", None)
     return None if mesh is None or mesh.empty else mesh
+
+
+def _refuse_undecided(path: Any, leaf: Any) -> None:
+    """While jax traces, only Explicit axes have a layout."""
+    if not isinstance(leaf, jax.core.Tracer):
+        return
+    mesh = _mesh(leaf)
+    kinds = () if mesh is None else mesh.axis_types
+    if kinds and all(kind == AxisType.Explicit for kind in kinds):
+        return
+    axes = ", ".join(map(str, kinds)) or "no mesh that jax knows of"
+    raise ValueError(
+        f"{jax.tree_util.keystr(path) or 'the leaf'} is traced, on {axes}: its layout "
+        "is not decided yet. Check it outside jit, or use a mesh with Explicit axes: "
+        "jax.make_mesh(shape, names, (AxisType.Explicit,) * len(names))."
+    )
 
 
 def _compare(leaf: Any, wanted: Any, mesh: Any) -> str | None:
