@@ -129,3 +129,11 @@ def test_a_scan_backwards_counts_iterations_as_they_run():
 def test_a_shard_map_is_one_operation(mesh):
     f = jax.shard_map(jnp.log, mesh=mesh, in_specs=P("data"), out_specs=P("data"))
     assert find_nonfinite(f, -jnp.ones(8)).primitive == "shard_map"
+
+
+def test_donated_arguments_live_on():
+    x = jnp.array([1.0, -1.0])
+    step = jax.jit(lambda x: jnp.log(x) + 1, donate_argnums=0)
+    assert find_nonfinite(lambda x: step(x) + x, x).primitive == "log"
+    assert find_nonfinite(step, x).path == "jit(<lambda>)"
+    assert not x.is_deleted()

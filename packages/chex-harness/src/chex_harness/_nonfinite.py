@@ -53,8 +53,8 @@ def find_nonfinite(fn: Callable[..., Any], *args: Any) -> NonFinite | None:
 
     What is made and masked out again is not found: it does no harm, except in a
     gradient (give `jax.grad(fn)` to search that). Operations run one by one, on the
-    values themselves: slow, and rounding may differ from the compiled program's. A
-    `shard_map` and a Pallas kernel are one operation each.
+    values themselves, and nothing is donated: slow, and rounding may differ from the
+    compiled program's. A `shard_map` and a Pallas kernel are one operation each.
 
     Args:
       fn: the function, jitted or not.
@@ -134,6 +134,9 @@ def _read(env: dict[Any, Any], var: Any) -> Any:
 def _run(jaxpr: Any, eqn: Any, env: dict[Any, Any]) -> Sequence[Any]:
     """Runs one operation, as a program of its own: the public way, in any version."""
     used = dict.fromkeys(v for v in eqn.invars if not isinstance(v, jex.Literal))
+    if "donated_invars" in eqn.params:  # the values are read again, and the caller's
+        kept = (False,) * len(eqn.params["donated_invars"])
+        eqn = eqn.replace(params={**eqn.params, "donated_invars": kept})
     info = jaxpr.debug_info._replace(
         arg_names=("",) * len(used), result_paths=("",) * len(eqn.outvars)
     )
