@@ -40,3 +40,17 @@ def test_sharded_states_count(mesh):
     step = jax.jit(lambda x: x + 1, donate_argnums=0, out_shardings=copies)
     with pytest.raises(AssertionError, match=r"args\[0\]: float32\[8\]"):
         assert_donated(step, x)
+
+
+def test_static_arguments_are_left_as_they_are():
+    def step(how, state, k, n, extra):
+        return state * n + k if how == "mul" else (state + extra)[:1]
+
+    jitted = jax.jit(step, static_argnums=(0, 3), donate_argnums=1)
+    state = jnp.ones(3)
+    assert_donated(jitted, "mul", state, 2, 3, 1.0)
+    assert not state.is_deleted()
+    with pytest.raises(AssertionError, match=r"kept:\n  args\[1\]: float32\[3\]"):
+        assert_donated(jitted, "add", state, 2, 3, 1.0)
+    named = jax.jit(step, static_argnames=("how", "n"), donate_argnames="state")
+    assert_donated(named, "mul", np.ones(3, "f"), 2, 3, 1.0)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 
 
 def assert_donated(fn: Callable[..., Any], *args: Any) -> None:
@@ -12,7 +13,7 @@ def assert_donated(fn: Callable[..., Any], *args: Any) -> None:
 
     A donated buffer that fits no output is kept, so that a state lies in memory twice;
     jax warns of it once, when it compiles. The function is run, on copies: `args` can
-    be used afterwards.
+    be used afterwards. Static arguments are handed on as they are.
 
     Args:
       fn: a function jitted with `donate_argnums` or `donate_argnames`.
@@ -34,10 +35,16 @@ def assert_donated(fn: Callable[..., Any], *args: Any) -> None:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Some donated buffers were not usable")
         infos, _ = lower(*args).args_info
-        copies = jax.tree.map(_copy, args)
+        few = len(infos) < len(args)
+        static = [few and _is_static(lower, args, i) for i in range(len(args))]
+        copies = tuple(
+            arg if fixed else jax.tree.map(_copy, arg)
+            for arg, fixed in zip(args, static, strict=True)
+        )
         out = jax.block_until_ready(fn(*copies))
     donated = jax.tree.leaves(infos, is_leaf=lambda x: hasattr(x, "donated"))
-    leaves = jax.tree.leaves_with_path(copies)
+    dynamic = {i: arg for i, arg in enumerate(copies) if not static[i]}
+    leaves = jax.tree.leaves_with_path(dynamic)
     if not any(info.donated for info in donated):
         raise AssertionError(
             "nothing is donated: jax.jit has neither donate_argnums nor donate_argnames"
@@ -54,6 +61,19 @@ def assert_donated(fn: Callable[..., Any], *args: Any) -> None:
             "A buffer is taken over by an output of the same shape, dtype and sharding "
             f"that no other has taken, if the argument is used; outputs: {outputs}"
         )
+
+
+def _is_static(lower: Any, args: tuple[Any, ...], i: int) -> bool:
+    """Whether jax hashes an argument: arrays in its place are then refused."""
+    try:
+        lower(*args[:i], jax.tree.map(jnp.asarray, args[i]), *args[i + 1 :])
+    except TypeError:  # no array at all
+        return True
+    except ValueError as error:
+        if "hashable static arg" not in str(error):
+            raise
+        return True
+    return False
 
 
 def _copy(leaf: Any) -> jax.Array:
