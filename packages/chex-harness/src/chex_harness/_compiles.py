@@ -31,8 +31,9 @@ def assert_compiles(n: int) -> Generator[None]:
 
     Raises:
       AssertionError: if another number was compiled. The message lists them, each
-        with the types and shardings it was compiled for, and why: the shape, dtype,
-        weak type, sharding, static argument or function that jax had not seen.
+        with the types it was compiled for, and why: the shape, dtype, weak type,
+        sharding or function that jax had not seen. For a static argument or other
+        devices jax's log gives no reason ("explanation unavailable").
 
     Example:
       >>> import jax, jax.numpy as jnp
