@@ -244,7 +244,8 @@ def bench(session: nox.Session) -> None:
 @nox.session(name="tests-tools", python=NEWEST)
 def tests_tools(session: nox.Session) -> None:
     """Test the programs in tools/."""
-    session.install("nox", "pytest", "towncrier>=24.8", "uv", "-e", str(HARNESS))
+    needs = ["griffe>=1.7", "nox", "pytest", "towncrier>=24.8", "uv"]
+    session.install(*needs, "-e", str(HARNESS))
     session.chdir(ROOT / "tools")
     session.run("pytest", "--forbid-skips", *session.posargs)
 
