@@ -31,7 +31,7 @@ CALLS = {
     "shape": ((jnp.ones(3),), (jnp.ones(4),), r"now f32\[4\] and before f32\[3\]"),
     "dtype": ((np.ones(3, "f"),), (np.ones(3, "i"),), r"now i32\[3\] and before f32"),
     "weak": ((np.float32(1),), (1.0,), r"weak_type=True\} and before"),
-    "static": ((np.ones(2, "f"), 1), (np.ones(2, "f"), 3), r"unavailable|static"),
+    "static": ((np.ones(2, "f"), 1), (np.ones(2, "f"), 3), r"unavailable|Static"),
 }
 
 

@@ -33,7 +33,7 @@ def assert_compiles(n: int) -> Generator[None]:
       AssertionError: if another number was compiled. The message lists them, each
         with the types it was compiled for, and why: the shape, dtype, weak type,
         sharding or function that jax had not seen. For a static argument or other
-        devices jax's log gives no reason ("explanation unavailable").
+        devices jax's log may give none ("explanation unavailable").
 
     Example:
       >>> import jax, jax.numpy as jnp

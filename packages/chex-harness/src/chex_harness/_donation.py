@@ -36,7 +36,7 @@ def assert_donated(fn: Callable[..., Any], *args: Any) -> None:
         warnings.filterwarnings("ignore", "Some donated buffers were not usable")
         infos, _ = lower(*args).args_info
         few = len(infos) < len(args)
-        static = [few and _is_static(lower, args, i) for i in range(len(args))]
+        static = [few and _is_static(fn, args, i) for i in range(len(args))]
         copies = tuple(
             arg if fixed else jax.tree.map(_copy, arg)
             for arg, fixed in zip(args, static, strict=True)
@@ -63,10 +63,11 @@ def assert_donated(fn: Callable[..., Any], *args: Any) -> None:
         )
 
 
-def _is_static(lower: Any, args: tuple[Any, ...], i: int) -> bool:
+def _is_static(fn: Callable[..., Any], args: tuple[Any, ...], i: int) -> bool:
     """Whether jax hashes an argument: arrays in its place are then refused."""
     try:
-        lower(*args[:i], jax.tree.map(jnp.asarray, args[i]), *args[i + 1 :])
+        arrays = jax.tree.map(jnp.asarray, args[i])
+        jax.eval_shape(lambda: fn(*args[:i], arrays, *args[i + 1 :]))
     except TypeError:  # no array at all
         return True
     except ValueError as error:
