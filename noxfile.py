@@ -429,5 +429,8 @@ def coverage(session: nox.Session) -> None:
 @nox.session(python=NEWEST)
 def types(session: nox.Session) -> None:
     """Check types."""
-    session.install("-e", str(INTEGRATION), test_group(INTEGRATION), "pyrefly>=1.5")
+    extras = ["chex-harness[hypothesis]", "optax-chains[privacy]"]
+    needs = [f"-e{ROOT}/packages/{extra}" for extra in extras]
+    session.install("-e", str(INTEGRATION), test_group(INTEGRATION), *needs)
+    session.install("pyrefly>=1.5")
     session.run("pyrefly", "check")
