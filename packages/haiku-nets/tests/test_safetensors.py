@@ -117,6 +117,15 @@ def test_64_bits_are_not_narrowed_silently(tmp_path):
         ({"w": np.ones(2)}, None, TypeError, r"found params\['w'\] of type ndarray"),
         ({"m": {"a/b": np.ones(2)}}, None, ValueError, "wanted a name without a slash"),
         ({"m": {"": np.ones(2)}}, None, ValueError, "wanted a name without a slash"),
+        ({"m": {3: np.ones(2)}}, None, ValueError, "found the parameter 3 of 'm'"),
+        ({"m": {}, "n": {"w": np.ones(2)}}, None, ValueError, "no parameter in 'm'"),
+        (
+            {"m": {"z": np.ones(2, complex)}},
+            None,
+            ValueError,
+            "m/z of dtype complex128",
+        ),
+        ({"m": {"i": jnp.ones(2, jnp.int4)}}, None, ValueError, "m/i of dtype int4"),
         ({}, {"steps": 3}, TypeError, r"pass \{'steps': '3'\}"),
     ],
 )

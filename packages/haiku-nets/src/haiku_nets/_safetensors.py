@@ -55,7 +55,8 @@ def save_safetensors(
       ImportError: if safetensors is not installed.
       TypeError: if `params` is not of that form, or a text of the metadata is none.
       ValueError: if a parameter's name has a slash in it, which would be read back as
-        a part of the module's path, or a dtype cannot be stored (typed keys).
+        a part of the module's path, a module is empty, or a dtype cannot be stored
+        (typed keys, complex numbers, 4 bits).
 
     Example:
       >>> import pathlib, tempfile, jax.numpy as jnp
@@ -77,8 +78,13 @@ def save_safetensors(
                 f"{type(held).__name__}, wanted a mapping of names to arrays: pass "
                 "what init returned."
             )
+        if not held:
+            raise ValueError(
+                f"save_safetensors found no parameter in {module!r}, wanted one at "
+                "least: the file has names of arrays only, and would lose the module."
+            )
         for name, array in held.items():
-            if "/" in name or not name:
+            if not isinstance(name, str) or "/" in name or not name:
                 raise ValueError(
                     f"save_safetensors found the parameter {name!r} of {module!r}, "
                     "wanted a name without a slash: rename it in its module."
@@ -200,7 +206,14 @@ def _as_numpy(module: str, name: str, array: Any) -> np.ndarray:
             f"save_safetensors found {module}/{name} of dtype {array.dtype}, wanted "
             "numbers: store jax.random.key_data of it."
         )
-    return np.array(array, order="C")
+    values = np.array(array, order="C")
+    if values.dtype not in map(np.dtype, _DTYPES.values()):
+        raise ValueError(
+            f"save_safetensors found {module}/{name} of dtype {values.dtype}, wanted "
+            f"one of {', '.join(str(np.dtype(d)) for d in _DTYPES.values())}: convert "
+            "it first."
+        )
+    return values
 
 
 def _library(caller: str) -> Any:
