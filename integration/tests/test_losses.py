@@ -38,17 +38,6 @@ def test_gradients_stay_finite_when_the_discriminator_is_certain(gap):
     )
 
 
-def test_the_logistic_losses_are_those_of_two_logits_of_which_one_is_zero():
-    real, fake = np.random.default_rng(1).normal(size=(2, 5, 1)).astype(np.float32)
-    pair = [np.concatenate([np.zeros_like(x), x], 1) for x in (real, fake)]
-    np.testing.assert_allclose(
-        _losses.logistic_gen(real, fake), _losses.softmax_gen(*pair), rtol=1e-6
-    )
-    np.testing.assert_allclose(
-        _losses.logistic_disc(real, fake), _losses.softmax_disc(*pair), rtol=1e-6
-    )
-
-
 def test_the_relativistic_losses_are_entropies_of_the_difference():
     real, fake = np.random.default_rng(2).normal(size=(2, 5, 1)).astype(np.float32)
     gap = np.concatenate([fake - real, np.zeros_like(real)], 1)

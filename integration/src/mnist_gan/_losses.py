@@ -85,33 +85,6 @@ def softmax_disc(real_logits: jax.Array, fake_logits: jax.Array) -> jax.Array:
     return -jnp.mean(real + fake)
 
 
-def logistic_gen(real_logits: jax.Array, fake_logits: jax.Array) -> jax.Array:
-    """`softmax_gen` for one logit: the mean of softplus(-D(G(z))).
-
-    Args:
-      real_logits: not looked at.
-      fake_logits: float[batch, 1], of made images.
-
-    Returns:
-      A scalar, the mean over the batch.
-    """
-    del real_logits
-    return jnp.mean(jax.nn.softplus(-fake_logits))
-
-
-def logistic_disc(real_logits: jax.Array, fake_logits: jax.Array) -> jax.Array:
-    """`softmax_disc` for one logit: the mean of softplus(-D(x)) + softplus(D(G(z))).
-
-    Args:
-      real_logits: float[batch, 1], of real images.
-      fake_logits: float[batch, 1], of made images.
-
-    Returns:
-      A scalar, the mean over the batch of the sum of both.
-    """
-    return jnp.mean(jax.nn.softplus(-real_logits) + jax.nn.softplus(fake_logits))
-
-
 def relativistic_gen(real_logits: jax.Array, fake_logits: jax.Array) -> jax.Array:
     """The generator's loss where each made digit is held against one real digit.
 

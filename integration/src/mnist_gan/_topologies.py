@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from mnist_gan._errors import UserError
 
-# Chips a host, as the slices of several hosts are built.
+# Chips of a slice -> its shape: flat tori, and cubic ones.
 _SQUARES = {1: "1x1", 4: "2x2", 8: "2x4", 16: "4x4", 32: "4x8", 64: "8x8"}
 _SQUARES |= {128: "8x16", 256: "16x16"}
 _CUBES = {4: "2x2x1", 8: "2x2x2", 16: "2x2x4", 32: "2x4x4", 64: "4x4x4"}
