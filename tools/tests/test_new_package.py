@@ -13,6 +13,9 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 def repository(tmp_path):
     """A repository with the tools, the harness and no other package."""
     shutil.copytree(ROOT / "packages/chex-harness", tmp_path / "packages/chex-harness")
+    shutil.copytree(
+        ROOT / "tools", tmp_path / "tools", ignore=shutil.ignore_patterns("tests")
+    )
     (tmp_path / "integration").mkdir()
     for name in ("LICENSE", "pyproject.toml", "noxfile.py"):
         shutil.copy(ROOT / name, tmp_path)

@@ -14,6 +14,10 @@ for_each_package = pytest.mark.parametrize(
 SOURCES = [
     *ROOT.glob("packages/*/src/**/*.py"),
     *ROOT.glob("integration/src/**/*.py"),
+    *ROOT.glob("tools/*.py"),
+    *ROOT.glob("tools/sessions/*.py"),
+    *ROOT.glob("docs/*.py"),
+    ROOT / "noxfile.py",
 ]
 # The one door to jax's coordination service that has a deadline is private.
 PRIVATE = ROOT / "integration/src/mnist_gan/_hosts.py"

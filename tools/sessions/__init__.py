@@ -1,0 +1,1 @@
+"""The tasks of the repository, one kind a file; noxfile.py imports them all."""

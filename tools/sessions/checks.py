@@ -1,0 +1,87 @@
+"""Sessions that look at the whole repository: its style, types, pages and pins."""
+
+from pathlib import Path
+
+import nox
+
+from .places import HARNESS, INTEGRATION, NEWEST, PACKAGES, ROOT, test_group
+
+LINTERS = [
+    "check-jsonschema>=0.31",
+    "codespell>=2.4",
+    "deptry>=0.23",
+    "import-linter>=2.3",
+    "ruff>=0.17",
+    "validate-pyproject[all]>=0.24",
+    "zizmor>=1.5",
+]
+SITE = ["furo>=2025.9", "myst-nb>=1.3", "sphinx>=8.2"]
+
+
+@nox.session(name="tests-tools", python=NEWEST)
+def tests_tools(session: nox.Session) -> None:
+    """Test the programs in tools/."""
+    needs = ["griffe>=1.7", "nox", "pytest", "towncrier>=24.8", "uv"]
+    session.install(*needs, "-e", str(HARNESS))
+    session.chdir(ROOT / "tools")
+    session.run("pytest", "--forbid-skips", *session.posargs)
+
+
+@nox.session(python=NEWEST)
+def lint(session: nox.Session) -> None:
+    """Check style, format, spelling, imports, requirements, and the workflows."""
+    session.install(*LINTERS, *(f"-e{path}" for path in (*PACKAGES, INTEGRATION)))
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+    session.run("codespell")
+    session.run("lint-imports")
+    session.run("zizmor", "--offline", "--no-progress", "--quiet", ".github")
+    workflows = map(str, sorted(ROOT.glob(".github/workflows/*.yml")))
+    schema = "--builtin-schema"
+    session.run("check-jsonschema", schema, "vendor.github-workflows", *workflows)
+    dependabot = ".github/dependabot.yml"
+    session.run("check-jsonschema", schema, "vendor.dependabot", dependabot)
+    for path in (*PACKAGES, INTEGRATION):
+        session.chdir(path)
+        session.run("validate-pyproject", "pyproject.toml", silent=True)
+        session.run("deptry", "src")
+
+
+@nox.session(python=NEWEST, default=False)
+def docs(session: nox.Session) -> None:
+    """Build the site into build/docs/html: pages are run, and warnings are errors."""
+    extras = {
+        "arrow-jax": "[vision]",
+        "chex-harness": "[hypothesis]",
+        "jraph-kit": "[haiku]",
+        "optax-chains": "[privacy]",
+        "rlax-agents": "[gymnasium]",
+    }
+    sources = [f"-e{path}{extras.get(path.name, '')}" for path in PACKAGES]
+    session.install(*sources, f"-e{INTEGRATION}", *SITE)
+    session.chdir(ROOT)
+    session.run("python", "tools/check_docs.py")
+    strict = ["--fail-on-warning", "--nitpicky", "--keep-going"]
+    folders = ["--doctree-dir=build/docs/doctrees", "docs", "build/docs/html"]
+    session.run("sphinx-build", *strict, *session.posargs, *folders)
+
+
+@nox.session(python=NEWEST, default=False)
+def audit(session: nox.Session) -> None:
+    """Look the locked versions up among known vulnerabilities."""
+    session.install("pip-audit>=2.9", "uv")
+    pins = Path(session.create_tmp()) / "pins.txt"
+    export = ["uv", "export", "--quiet", "--frozen", "--no-emit-workspace"]
+    session.run(*export, "--all-packages", "--all-groups", "-o", str(pins))
+    strictly = ["--strict", "--disable-pip", "--require-hashes"]
+    session.run("pip-audit", *strictly, "-r", str(pins))
+
+
+@nox.session(python=NEWEST)
+def types(session: nox.Session) -> None:
+    """Check types."""
+    extras = ["chex-harness[hypothesis]", "optax-chains[privacy]"]
+    needs = [f"-e{ROOT}/packages/{extra}" for extra in extras]
+    session.install("-e", str(INTEGRATION), test_group(INTEGRATION), *needs)
+    session.install("pyrefly>=1.5")
+    session.run("pyrefly", "check")
