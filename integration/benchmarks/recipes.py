@@ -23,6 +23,7 @@ from rich.table import Table
 
 import arrow_jax
 from mnist_gan import _classifier, _digits, _evaluate, _game, _labelled, _neighbours
+from mnist_gan._batches import open_loader, seen
 from mnist_gan._devices import place
 from mnist_gan._recipes import RECIPES, Recipe
 from mnist_gan._sample import draw
@@ -62,22 +63,13 @@ def train(
         out_shardings=(on.replicated, on.replicated),
     )
     state = jax.jit(lambda: _game.init(recipe, seed), out_shardings=on.replicated)()
-    loader = arrow_jax.Loader(
-        digits,
-        recipe.batch_size,
-        shuffle=True,
-        seed=seed,
-        epochs=None,
-        last="drop",
-        sharding=on.spread,
-    )
+    loader = open_loader(recipe, digits, seed=seed, sharding=on.spread)
     seconds = 0.0
     with loader, iter(loader) as batches:
-        image = loader.spec["image"]
-        update = update.lower(state, [image]).compile()
+        update = update.lower(state, [seen(loader.spec)]).compile()
         start = time.perf_counter()
         for step in range(1, steps + 1):
-            state, losses = update(state, [next(batches)["image"]])
+            state, losses = update(state, [seen(next(batches))])
             if step % every == 0 or step == steps:
                 jax.block_until_ready(losses)
                 seconds += time.perf_counter() - start

@@ -13,7 +13,9 @@ import jax.numpy as jnp
 import optax
 from jax.sharding import NamedSharding, PartitionSpec
 
+from mnist_gan._batches import Drawn
 from mnist_gan._losses import Penalty, gradient_penalty
+from mnist_gan._private import Privacy, private_gradient, rare_generator
 from mnist_gan._recipes import Recipe
 from optax_chains import Players, TwoPlayer, lazy, own_gradients, two_player
 
@@ -58,11 +60,15 @@ class Batch(NamedTuple):
       real: float32[b, 28, 28, 1] in [-1, 1].
       gen_latents: float32[b, n], for the generator's move.
       disc_latents: float32[b, n], for the discriminator's.
+      noise_key: of a private recipe's noise.
+      valid: bool[b], where rows are padding; None if none are.
     """
 
     real: jax.Array
     gen_latents: jax.Array
     disc_latents: jax.Array
+    noise_key: jax.Array | None = None
+    valid: jax.Array | None = None
 
 
 def networks(recipe: Recipe) -> Networks:
@@ -84,10 +90,11 @@ def init(recipe: Recipe, seed: jax.Array | int) -> TrainState:
     """Makes the state at step 0, a function of the seed alone."""
     nets = networks(recipe)
     gen_key, disc_key, key = jax.random.split(jax.random.key(seed), 3)
-    params = Players(
-        gen=nets.gen.init(gen_key, jnp.zeros((1, recipe.latents))),
-        disc=nets.disc.init(disc_key, jnp.zeros((1, *IMAGE_SHAPE, 1))),
-    )
+    latents = jnp.zeros((1, recipe.latents))
+    gen_params = nets.gen.init(gen_key, latents)
+    made = jax.eval_shape(nets.gen.apply, gen_params, latents)
+    disc_params = nets.disc.init(disc_key, jnp.zeros(made.shape))
+    params = Players(gen_params, disc_params)
     opt_state = game_of(recipe).init(params)
     average = jax.tree.map(jnp.copy, params.gen)  # donated beside what it copies
     return TrainState(params, opt_state, average, key, jnp.int32(0))
@@ -95,7 +102,7 @@ def init(recipe: Recipe, seed: jax.Array | int) -> TrainState:
 
 def update(
     recipe: Recipe, mesh: jax.sharding.Mesh
-) -> Callable[[TrainState, Sequence[jax.Array]], tuple[TrainState, Players]]:
+) -> Callable[[TrainState, Sequence[Any]], tuple[TrainState, Players]]:
     """Makes the function that takes one step for each batch it is given.
 
     Args:
@@ -104,7 +111,8 @@ def update(
 
     Returns:
       `(state, images) -> (state, losses)` to be jitted with the state donated: `images`
-      is a list of uint8[b, 28, 28], `losses` has float32[len(images)] a player.
+      is a list of uint8[b, 28, 28], or of `Drawn`, and `losses` has
+      float32[len(images)] a player.
     """
     game = game_of(recipe)
     spread = NamedSharding(mesh, PartitionSpec("data"))
@@ -114,24 +122,26 @@ def update(
         # Left alone, each device would draw the whole batch's and make all its images.
         return jax.lax.with_sharding_constraint(z, spread)
 
-    def step(state: TrainState, images: jax.Array) -> tuple[TrainState, Players]:
-        key, gen_key, disc_key = jax.random.split(state.key, 3)
+    def step(state: TrainState, seen: Any) -> tuple[TrainState, Players]:
+        images, valid = seen if isinstance(seen, Drawn) else (seen, None)
+        keys = jax.random.split(state.key, 4 if recipe.privacy else 3)
+        key, gen_key, disc_key = keys[:3]
+        noise_key = keys[3] if recipe.privacy else None
         gen_latents = latents(gen_key, images)
         disc_latents = gen_latents if recipe.paired else latents(disc_key, images)
-        batch = Batch(scale(images), gen_latents, disc_latents)
+        real = scale(images)
+        batch = Batch(real, gen_latents, disc_latents, noise_key, valid)
         params, opt_state, losses = game.update(state.params, state.opt_state, batch)
         average = optax.incremental_update(
             params.gen, state.average, 1 - _decay(recipe, state.step)
         )
         return TrainState(params, opt_state, average, key, state.step + 1), losses
 
-    def steps(
-        state: TrainState, images: Sequence[jax.Array]
-    ) -> tuple[TrainState, Players]:
+    def steps(state: TrainState, images: Sequence[Any]) -> tuple[TrainState, Players]:
         if len(images) == 1:  # a loop of one would keep XLA from fusing as well
             state, losses = step(state, images[0])
             return state, jax.tree.map(lambda loss: loss[None], losses)
-        return jax.lax.scan(step, state, jnp.stack(images))
+        return jax.lax.scan(step, state, jax.tree.map(lambda *x: jnp.stack(x), *images))
 
     return steps
 
@@ -145,6 +155,10 @@ def game_of(recipe: Recipe) -> TwoPlayer:
     """Makes the recipe's game: both players' gradients, penalties and chains."""
     nets = networks(recipe)
     gradients = own_gradients(losses_of(recipe, nets))
+    if recipe.privacy:
+        gradients = gradients._replace(disc=_private(recipe, recipe.privacy, nets))
+        every = recipe.privacy.disc_steps
+        return rare_generator(recipe.chains, gradients, every=every)
     if recipe.penalty is None:
         return two_player(recipe.chains, gradients)
     return lazy(
@@ -181,6 +195,21 @@ def losses_of(recipe: Recipe, nets: Networks) -> Players:
     return Players(gen_loss, disc_loss)
 
 
+def _private(
+    recipe: Recipe, privacy: Privacy, nets: Networks
+) -> Callable[[Players, Batch], tuple[jax.Array, Any]]:
+    gradient = private_gradient(
+        privacy, nets.disc.apply, recipe.losses.disc, batch_size=recipe.batch_size
+    )
+
+    def of_batch(params: Players, batch: Batch) -> tuple[jax.Array, Any]:
+        fake = nets.gen.apply(params.gen, batch.disc_latents)
+        real, key, valid = batch.real, batch.noise_key, batch.valid
+        return gradient(params.disc, real, fake, key, valid)
+
+    return of_batch
+
+
 def _penalty(rule: Penalty, nets: Networks) -> Callable[..., jax.Array]:
     def penalty(params: Players, batch: Batch) -> jax.Array:
         def logits(images: jax.Array) -> jax.Array:
@@ -196,8 +225,10 @@ def _penalty(rule: Penalty, nets: Networks) -> Callable[..., jax.Array]:
 
 
 def scale(images: jax.Array) -> jax.Array:
-    """uint8[b, 28, 28] in 0 to 255 -> float32[b, 28, 28, 1] in [-1, 1]."""
-    return images[..., None].astype(jnp.float32) / 127.5 - 1
+    """Bytes to [-1, 1]: uint8[b, 28, 28] or [b, 28, 28, c] -> float32[b, 28, 28, c]."""
+    if images.ndim == 3:
+        images = images[..., None]
+    return images.astype(jnp.float32) / 127.5 - 1
 
 
 def sample(recipe: Recipe, gen_params: Any, key: jax.Array, n: int) -> jax.Array:
@@ -207,6 +238,8 @@ def sample(recipe: Recipe, gen_params: Any, key: jax.Array, n: int) -> jax.Array
 
 
 def render(recipe: Recipe, gen_params: Any, latents: jax.Array) -> jax.Array:
-    """Makes digits from latents float32[n, k]: uint8[n, 28, 28]."""
-    images = networks(recipe).gen.apply(gen_params, latents)[..., 0]
+    """Makes digits from latents float32[n, k]: uint8[n, 28, 28], or [n, 28, 28, c]."""
+    images = networks(recipe).gen.apply(gen_params, latents)
+    if images.shape[-1] == 1:
+        images = images[..., 0]
     return jnp.round((images + 1) * 127.5).clip(0, 255).astype(jnp.uint8)

@@ -14,6 +14,7 @@ from rich.console import Console
 import arrow_jax
 from haiku_nets import parameter_table
 from mnist_gan import _agreement, _game, _pictures, _terminal
+from mnist_gan._batches import open_loader, seen
 from mnist_gan._checkpoints import Checkpoint, Checkpoints
 from mnist_gan._devices import Placement
 from mnist_gan._errors import UserError
@@ -34,7 +35,7 @@ _PICTURES = 10
 _STEPS_PER_DISPATCH = {"cpu": 1}
 _STEPS_PER_DISPATCH_ELSEWHERE = 10
 
-Update = Callable[[_game.TrainState, list[jax.Array]], tuple[_game.TrainState, Players]]
+Update = Callable[[_game.TrainState, list[Any]], tuple[_game.TrainState, Players]]
 
 
 class Plan(NamedTuple):
@@ -103,16 +104,8 @@ def run(
         out.print(_terminal.model_table(parameter_table(params)))
     out.print()
 
-    loader = arrow_jax.Loader(
-        dataset,
-        config.batch_size,
-        shuffle=True,
-        seed=config.seed,
-        epochs=None,
-        last="drop",
-        sharding=placement.spread,
-    )
-    lowered = _lower(plan, lies, abstract, loader.spec["image"])
+    loader = open_loader(recipe, dataset, seed=config.seed, sharding=placement.spread)
+    lowered = _lower(plan, lies, abstract, seen(loader.spec))
     _check_alike(plan, {n: lower.as_text() for n, lower in lowered.items()})
     with ThreadPoolExecutor(1) as pool:  # XLA compiles two programs at a time
         compiling = pool.submit(lambda: {n: x.compile() for n, x in lowered.items()})
@@ -196,7 +189,7 @@ def _lower(
     plan: Plan,
     lies: _game.TrainState,
     abstract: _game.TrainState,
-    image: jax.ShapeDtypeStruct,
+    batch: Any,
 ) -> dict[int, jax.stages.Lowered]:
     """Lowers the update for the numbers of steps that a dispatch may hold."""
     replicated, spread = plan.placement.replicated, plan.placement.spread
@@ -209,7 +202,7 @@ def _lower(
     platform = plan.placement.mesh.devices.flat[0].platform
     most = _STEPS_PER_DISPATCH.get(platform, _STEPS_PER_DISPATCH_ELSEWHERE)
     counts = {1, min(most, plan.config.steps)}
-    return {n: update.lower(abstract, [image] * n) for n in counts}
+    return {n: update.lower(abstract, [batch] * n) for n in counts}
 
 
 def _loop(
@@ -233,7 +226,7 @@ def _loop(
         # By the step's number alone, so that a resumed run repeats the same programs.
         n = most if step % most == 0 and step + most <= steps else 1
         start = time.perf_counter()
-        images = [next(batches)["image"] for _ in range(n)]
+        images = [seen(next(batches)) for _ in range(n)]
         waited = time.perf_counter() - start
         state, losses = updates[n](state, images)
         log.dispatched(step + 1, losses, waited / n)

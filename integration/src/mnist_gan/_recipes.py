@@ -18,6 +18,7 @@ from haiku_nets import (
 )
 from mnist_gan import _losses
 from mnist_gan._errors import UserError
+from mnist_gan._private import Privacy
 from optax_chains import Players, gan_adam
 
 Network = Callable[[jax.Array], jax.Array]
@@ -29,7 +30,7 @@ class Recipe(NamedTuple):
     Attributes:
       about: one line for the terminal.
       steps: how many steps `train` takes unless told otherwise.
-      batch_size: real digits a step, over all devices.
+      batch_size: real digits a step, over all devices; of a private recipe, on average.
       latents: length of the vector that the generator starts from.
       generator: makes the generator, inside a Haiku transform.
       discriminator: makes the discriminator, inside a Haiku transform.
@@ -41,6 +42,8 @@ class Recipe(NamedTuple):
       penalty: on the discriminator's slope, or None.
       average: decay of the average of the generator that samples are drawn from; 0 to
         draw from the last.
+      privacy: how the discriminator's gradients are made private, or None. It goes
+        with losses of the generator that do not look at real digits, and no penalty.
     """
 
     about: str
@@ -55,6 +58,7 @@ class Recipe(NamedTuple):
     paired: bool = False
     penalty: _losses.Penalty | None = None
     average: float = 0.0
+    privacy: Privacy | None = None
 
 
 _REFERENCE = Recipe(
@@ -87,6 +91,16 @@ RECIPES = {
         generator=BatchNormGenerator,
         chains=Players(gan_adam(1e-3), gan_adam(1e-3)),
         average=0.99,
+    ),
+    "private": _REFERENCE._replace(
+        about="what its samples say of any one digit is bounded, by noise",
+        steps=10_000,
+        batch_size=256,
+        generator=lambda: DCGANGenerator((64, 32)),
+        discriminator=lambda: DCGANDiscriminator((16, 32), logits=2),
+        chains=Players(gan_adam(1e-3), gan_adam(1e-3)),
+        average=0.99,
+        privacy=Privacy(clip_norm=1.0, noise_multiplier=0.6, disc_steps=10),
     ),
     "reference": _REFERENCE,
 }

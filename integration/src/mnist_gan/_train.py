@@ -2,17 +2,19 @@
 
 import dataclasses
 import json
+import secrets
 from pathlib import Path
 from typing import NamedTuple
 
 from rich.console import Console
 
-from mnist_gan import _digits, _estimate
-from mnist_gan._devices import Placement, check_batch_size, describe, place
+from mnist_gan import _digits, _estimate, _private
+from mnist_gan._batches import check_divides
+from mnist_gan._devices import Placement, describe, place
 from mnist_gan._errors import UserError
 from mnist_gan._interrupts import Interrupts
 from mnist_gan._loop import Outcome, Plan, run
-from mnist_gan._recipes import find_recipe
+from mnist_gan._recipes import Recipe, find_recipe
 from mnist_gan._run import Config, RunFolder
 from mnist_gan._runtime import Runtime
 
@@ -72,11 +74,10 @@ def train(
     defaults = before or recipe
     steps = request.steps or defaults.steps
     batch_size = request.batch_size or defaults.batch_size
-    seed = before.seed if before else 0
-    if request.seed is not None:
-        seed = request.seed
+    recipe = recipe._replace(batch_size=batch_size)
+    seed = _seed(request, before, recipe, runtime)
     placement = place(request.devices, request.mesh)
-    check_batch_size(batch_size, placement)
+    check_divides(recipe, placement)
     _announce(out, name, steps, batch_size, placement)
 
     address = request.data
@@ -102,8 +103,27 @@ def train(
         )
     if before:
         _check_same(before, config)
+    if recipe.privacy:
+        out.print(_private.statement(recipe.privacy, config, steps=steps))
     plan = Plan(folder, config, recipe, placement, digits.dataset, runtime)
-    return run(plan, out, interrupted, resume=request.resume if before else None)
+    outcome = run(plan, out, interrupted, resume=request.resume if before else None)
+    if recipe.privacy and outcome.stopped:
+        out.print(_private.statement(recipe.privacy, config, steps=outcome.step))
+    return outcome
+
+
+def _seed(
+    request: Request, before: Config | None, recipe: Recipe, runtime: Runtime
+) -> int:
+    """The seed; whoever guesses a private run's knows its noise, so it is drawn."""
+    if request.seed is not None:
+        return request.seed
+    if before:
+        return before.seed
+    if not recipe.privacy:
+        return 0
+    drawn = str(secrets.randbelow(2**31))
+    return int(runtime.hosts.share("the seed", drawn, seconds=runtime.patience))
 
 
 def _find_run(request: Request, folder: RunFolder, runtime: Runtime) -> Config | None:

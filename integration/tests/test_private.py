@@ -1,0 +1,203 @@
+"""What a private run promises: each digit clipped, noise added, padding unseen."""
+
+import itertools
+
+import haiku as hk
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from chex_harness import assert_trees_close
+from mnist_gan import _batches, _game, _private
+from mnist_gan._devices import place
+from mnist_gan._digits import load
+from mnist_gan._errors import UserError
+from mnist_gan._recipes import RECIPES
+from mnist_gan._run import Config
+from optax_chains import Players
+
+ROWS = 24
+
+
+def make(latents):
+    return jnp.tanh(hk.Linear(28 * 28)(latents)).reshape(-1, 28, 28, 1)
+
+
+def judge(images):
+    return hk.Linear(2)(jnp.tanh(hk.Linear(4)(hk.Flatten()(images))))
+
+
+def small(**options):
+    privacy = _private.Privacy(clip_norm=0.05, noise_multiplier=0.0, disc_steps=1)
+    return RECIPES["private"]._replace(
+        batch_size=16,
+        generator=lambda: make,
+        discriminator=lambda: judge,
+        privacy=privacy._replace(**options),
+    )
+
+
+def drawn(rng, valid=17):
+    images = rng.integers(0, 256, (ROWS, 28, 28), np.uint8)
+    return _batches.Drawn(images, np.arange(ROWS) < valid)
+
+
+def gradient_of(recipe, params, seen, latents, key=None):
+    batch = _game.Batch(
+        _game.scale(jnp.asarray(seen.images)), latents, latents, key, seen.valid
+    )
+    gradient = _game._private(recipe, recipe.privacy, _game.networks(recipe))
+    return jax.jit(gradient)(params, batch)[1]
+
+
+def test_the_gradient_is_the_sum_of_clipped_ones_of_a_loop():
+    recipe, rng = small(), np.random.default_rng(0)
+    nets, seen = _game.networks(recipe), drawn(rng)
+    params = _game.init(recipe, 0).params
+    latents = jax.random.normal(jax.random.key(1), (ROWS, recipe.latents))
+    found = gradient_of(recipe, params, seen, latents, jax.random.key(2))
+    fake, real = nets.gen.apply(params.gen, latents), _game.scale(seen.images)
+
+    def loss(disc, i):
+        logits = nets.disc.apply(disc, jnp.stack([real[i], fake[i]]))
+        return -jax.nn.log_softmax(logits)[jnp.arange(2), jnp.array([1, 0])].sum()
+
+    total = jax.tree.map(np.zeros_like, params.disc)
+    shortened = 0
+    for i in range(17):
+        one = jax.grad(loss)(params.disc, i)
+        norm = np.sqrt(sum(float((g**2).sum()) for g in jax.tree.leaves(one)))
+        shortened += norm > 0.05
+        factor = np.float32(min(1, 0.05 / norm))
+        total = jax.tree.map(lambda a, g, f=factor: a + f * np.asarray(g), total, one)
+    assert shortened == 17
+    wanted = jax.tree.map(lambda g: g / 16, total)
+    assert_trees_close(found, wanted, rtol=1e-4, atol=1e-6)
+
+
+def test_a_digit_more_moves_the_sum_by_the_clip_at_most():
+    recipe, rng = small(), np.random.default_rng(1)
+    params = _game.init(recipe, 0).params
+    latents = jax.random.normal(jax.random.key(1), (ROWS, recipe.latents))
+    seen, key = drawn(rng), jax.random.key(2)
+    less = seen._replace(valid=np.arange(ROWS) < 16)
+    a, b = (gradient_of(recipe, params, s, latents, key) for s in (seen, less))
+    gap = jax.tree.map(lambda x, y: 16 * (x - y), a, b)
+    norm = np.sqrt(sum(float((g**2).sum()) for g in jax.tree.leaves(gap)))
+    assert 0.049 < norm <= 0.05
+
+
+def test_the_noise_is_as_strong_as_it_says():
+    recipe = small(noise_multiplier=8.0)
+    params = _game.init(recipe, 0).params
+    latents = jax.random.normal(jax.random.key(1), (ROWS, recipe.latents))
+    seen = drawn(np.random.default_rng(2))
+    a, b = (
+        gradient_of(recipe, params, seen, latents, jax.random.key(k)) for k in (3, 4)
+    )
+    gaps = [np.ravel(x - y) for x, y in zip(*map(jax.tree.leaves, (a, b)), strict=True)]
+    found = np.concatenate(gaps).std() / np.sqrt(2)  # of 3,146 numbers: to 1.3 %
+    np.testing.assert_allclose(found, 8.0 * 0.05 / 16, rtol=0.05)
+
+
+def test_padding_is_not_seen():
+    recipe, rng = small(), np.random.default_rng(3)
+    seen = drawn(rng)
+    other = seen.images.copy()
+    other[17:] = 255 - other[17:]
+    update = jax.jit(_game.update(recipe, place(1).mesh))
+    state = _game.init(recipe, 0)
+    a = update(state, [seen])
+    b = update(state, [seen._replace(images=other)])
+    jax.tree.map(np.testing.assert_array_equal, a[0].params, b[0].params)
+    np.testing.assert_array_equal(a[1].disc, b[1].disc)
+
+
+def test_the_generator_moves_at_its_steps_and_sees_no_real_digit():
+    recipe, rng = small(disc_steps=3), np.random.default_rng(4)
+    update = jax.jit(_game.update(recipe, place(1).mesh))
+    states, losses = [_game.init(recipe, 0)], []
+    for _ in range(5):
+        state, loss = update(states[-1], [drawn(rng)])
+        states.append(state)
+        losses.append(float(loss.gen[0]))
+    weights = [np.asarray(jax.tree.leaves(s.params.gen)[0]) for s in states]
+    moved = [bool((a != b).any()) for a, b in itertools.pairwise(weights)]
+    assert moved == [True, False, False, True, False]
+    assert losses[0] == losses[1] == losses[2] != losses[3] == losses[4]
+
+    own = jax.grad(
+        lambda gen, real: _game.losses_of(recipe, _game.networks(recipe)).gen(
+            Players(gen, states[0].params.disc),
+            _game.Batch(real, jnp.ones((4, 20)), jnp.ones((4, 20))),
+        )
+    )
+    dark, bright = (
+        own(states[0].params.gen, jnp.full((4, 28, 28, 1), x)) for x in (-1.0, 1.0)
+    )
+    jax.tree.map(np.testing.assert_array_equal, dark, bright)
+
+
+def test_several_steps_in_one_dispatch_are_those_steps():
+    recipe, rng = small(disc_steps=2, noise_multiplier=1.0), np.random.default_rng(5)
+    update = jax.jit(_game.update(recipe, place(1).mesh))
+    batches = [drawn(rng) for _ in range(3)]
+    one, losses = _game.init(recipe, 0), []
+    for batch in batches:
+        one, loss = update(one, [batch])
+        losses.append(loss.disc[0])
+    three, together = update(_game.init(recipe, 0), batches)
+    assert_trees_close(three.params, one.params, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(together.disc, losses, rtol=1e-4)
+
+
+def test_the_noise_of_two_steps_differs():
+    recipe = small(noise_multiplier=1.0)
+    state = _game.init(recipe, 0)
+    seen = drawn(np.random.default_rng(6))
+    update = jax.jit(_game.update(recipe, place(1).mesh))
+    once = update(state, [seen])[0]
+    again = update(state._replace(key=once.key), [seen])[0]
+    leaves = [jax.tree.leaves(s.params.disc)[0] for s in (once, again)]
+    assert not np.array_equal(*leaves)
+
+
+def test_batches_are_draws_of_the_rate_that_the_account_counts_on():
+    digits = load(None).dataset
+    recipe = RECIPES["private"]
+    with _batches.open_loader(recipe, digits, seed=3, sharding=None) as loader:
+        batches = iter(loader)
+        counts = [int(next(batches)["valid"].sum()) for _ in range(40)]
+        assert loader.spec["image"].shape == (352, 28, 28)
+    # A mean of 40 of 256 on average: to 2.5.
+    assert abs(np.mean(counts) - 256) < 10
+    assert 10 < np.std(counts) < 24
+
+
+def test_epsilon_is_that_of_the_account_by_moments_or_a_little_less():
+    privacy = _private.Privacy(1.0, noise_multiplier=1.1, disc_steps=1)
+    found = _private.spent(privacy, batch_size=256, rows=60_000, steps=14_000)
+    assert 2.2 < found < 2.6  # 2.6 by the moments of Mironov et al.
+    assert _private.spent(privacy, batch_size=256, rows=60_000, steps=0) == 0
+    config = Config("private", 14_000, 256, 0, "x", 60_000, "y")
+    said = _private.statement(privacy, config, steps=14_000)
+    assert said.startswith(
+        f"private: epsilon {found:.2f} at delta 1e-05 after 14,000 steps, for the "
+        "samples and the generator."
+    )
+    assert "Keep the seed, the checkpoints and the losses to yourself" in said
+
+
+@pytest.mark.devices(5)
+def test_rows_that_do_not_divide_are_refused(devices):
+    del devices
+    with pytest.raises(UserError, match="padded to 352, which do not divide over 5"):
+        _batches.check_divides(RECIPES["private"], place(5))
+
+
+def test_a_private_recipe_asks_for_nothing_that_would_leak():
+    for name, recipe in RECIPES.items():
+        if recipe.privacy:
+            assert not recipe.paired, name
+            assert recipe.penalty is None, name
