@@ -1,5 +1,7 @@
 """Gymnasium and gymnax beside this package: `nox -s peers-rlax_agents`."""
 
+import inspect
+import textwrap
 import warnings
 
 import gymnasium
@@ -21,6 +23,14 @@ from rlax_agents import (
     from_gymnax,
     to_gymnasium,
 )
+
+
+def test_the_example_of_from_gymnax():
+    docstring = inspect.getdoc(from_gymnax)
+    example = docstring.partition("installed::\n")[2].partition("\nReferences:")[0]
+    names = {}
+    exec(textwrap.dedent(example), names)
+    assert names["env"].action_spec.n == 3
 
 
 def test_cartpole_is_gymnasiums():

@@ -119,8 +119,18 @@ def from_gymnax(env: Any, params: Any = None) -> Gymnax:
     Raises:
       ArgumentError: if it is no such environment, or for other actions.
 
-    Example, with gymnax installed:
-      `env = AutoReset(from_gymnax(*gymnax.make("Acrobot-v1")))`
+    Example, where gymnax is installed::
+
+        import gymnax
+        import jax
+        from rlax_agents import from_gymnax
+
+        acrobot, params = gymnax.make("Acrobot-v1")
+        env = from_gymnax(acrobot, params)
+        state, timestep = env.reset(jax.random.key(0))
+        state, timestep = jax.jit(env.step)(state, 2)
+        assert timestep.observation.shape == env.observation_spec.shape == (6,)
+        assert timestep.reward == -1
 
     References:
       Lange, 2022, gymnax, https://github.com/RobertTLange/gymnax. To install it:
