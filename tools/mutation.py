@@ -1,0 +1,230 @@
+"""Changes code a little, and lists the changes that no test notices.
+
+    python3 tools/mutation.py arrow-jax --away DIR          its modules below
+    python3 tools/mutation.py arrow-jax -m buckets --away DIR    one of them
+
+Run it by `nox -s mutation -- arrow-jax`. mutmut makes the changes, one at a time, in a
+copy of the project in DIR, and runs the tests of the same name: `src/x/_order.py` by
+`tests/test_order.py`, since these mirror each other. A survivor is a change that they
+let pass: a missing test, or code that does not matter.
+
+Only modules that compile nothing are worth it, a test a second; MODULES lists them.
+"""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+MODULES = {
+    "arrow-jax": [
+        "block_order",
+        "buckets",
+        "lengths",
+        "order",
+        "pack",
+        "permutation",
+        "poisson",
+        "split_order",
+        "splits",
+        "state",
+        "window",
+    ],
+    "mnist-gan": ["exits", "neighbours", "topologies", "typed"],
+    "optax-chains": ["decay_mask", "epsilon", "migrate", "report", "slots"],
+}
+_SETTINGS = """[mutmut]
+source_paths=src
+only_mutate=
+{files}
+pytest_add_cli_args=
+  -p
+  no:cacheprovider
+pytest_add_cli_args_test_selection=
+{tests}
+use_git_change_detection=false
+track_dependencies=false
+"""
+
+
+class Mutant(NamedTuple):
+    """A change, and what became of it.
+
+    Attributes:
+      name: mutmut's.
+      module: the file's, without the underscore.
+      fate: such as "killed", "survived", "timeout" or "no tests".
+    """
+
+    name: str
+    module: str
+    fate: str
+
+
+class MutationError(Exception):
+    """There is nothing to change, or mutmut fails."""
+
+
+def copy(project: str, away: Path) -> Path:
+    """Copies the files of a project that git knows, as they are now.
+
+    Returns:
+      The copy's folder. It stands as deep as the project does in the tree.
+    """
+    folder = folder_of(project)
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", str(folder)],  # noqa: S607  (from the path)
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    ).stdout
+    shutil.rmtree(away, ignore_errors=True)
+    for name in filter(None, listed.split("\0")):
+        if (ROOT / name).is_file():
+            (away / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, away / name)
+    return away / folder
+
+
+def folder_of(project: str) -> Path:
+    """Where a project is, from the root."""
+    if project == "mnist-gan":
+        return Path("integration")
+    return Path("packages", project)
+
+
+def write_settings(folder: Path, project: str, modules: Iterable[str]) -> None:
+    """Tells mutmut which files to change and which tests to run."""
+    source = f"src/{project.replace('-', '_')}"
+    files = "\n".join(f"  {source}/_{module}.py" for module in modules)
+    tests = "\n".join(f"  tests/test_{module}.py" for module in modules)
+    settings = _SETTINGS.format(files=files, tests=tests)
+    (folder / "setup.cfg").write_text(settings)
+
+
+def read_fates(printed: str) -> list[Mutant]:
+    """Reads what `mutmut results --all true` prints."""
+    found = re.findall(r"^\s*(\S+\._(\w+)\.\S+): (\w[\w ]*)$", printed, re.MULTILINE)
+    return [Mutant(*entry) for entry in found]
+
+
+def is_wording(removed: str, added: str) -> bool:
+    """Whether a change is one of a message's words, which mutmut marks and shouts."""
+    plain = added.replace("XX", "").lower()
+    return plain == removed.lower() and removed.count('"') + removed.count("'") > 0
+
+
+def change(diff: str) -> tuple[str, str]:
+    """The lines that a diff takes out and puts in, each as one line."""
+    lines = [line for line in diff.splitlines() if not re.match(r"---|\+\+\+", line)]
+    return (
+        " ".join(line[1:].strip() for line in lines if line.startswith("-")),
+        " ".join(line[1:].strip() for line in lines if line.startswith("+")),
+    )
+
+
+def table(mutants: list[Mutant], wording: set[str]) -> str:
+    """Says of each module how many changes there were and how many survived."""
+    lines = [
+        "| module | changes | noticed | words of messages | survived |",
+        "|---" * 5,
+    ]
+    lines[1] += "|"
+    for module in [*sorted({m.module for m in mutants}), "all"]:
+        own = [m for m in mutants if module in {m.module, "all"}]
+        lived = [m for m in own if m.fate in {"survived", "no tests"}]
+        words = sum(m.name in wording for m in lived)
+        counts = (len(own), len(own) - len(lived), words, len(lived) - words)
+        lines.append(f"| {module} | {' | '.join(map(str, counts))} |")
+    return "\n".join(lines)
+
+
+def _mutmut(folder: Path, *arguments: str, show: bool = False) -> str:
+    # In front of the editable install, which is of the tree.
+    environment = dict(os.environ, PYTHONPATH="", PYTHONDONTWRITEBYTECODE="1")
+    command = [sys.executable, "-m", "mutmut", *arguments]
+    done = subprocess.run(
+        command,
+        check=False,
+        capture_output=not show,
+        text=True,
+        cwd=folder,
+        env=environment,
+    )
+    if done.returncode:
+        said = "" if show else (done.stderr or done.stdout).strip()[-2000:]
+        raise MutationError(f"mutmut {arguments[0]} fails: {said or 'see above'}")
+    return done.stdout or ""
+
+
+def run(project: str, modules: list[str], away: Path) -> str:
+    """Does all of it.
+
+    Args:
+      project: its distribution's name.
+      modules: which, without their underscore.
+      away: a folder for the copy; it is made anew.
+
+    Returns:
+      The report: a table, and the survivors.
+
+    Raises:
+      MutationError: if mutmut fails, as it does when tests fail without any change.
+    """
+    folder = copy(project, away)
+    write_settings(folder, project, modules)
+    _mutmut(folder, "run", f"--max-children={os.cpu_count()}", show=True)
+    mutants = read_fates(_mutmut(folder, "results", "--all", "true"))
+    survivors, wording = [], set()
+    for mutant in mutants:
+        if mutant.fate not in {"survived", "no tests"}:
+            continue
+        removed, added = change(_mutmut(folder, "show", mutant.name))
+        if is_wording(removed, added):
+            wording.add(mutant.name)
+        else:
+            survivors.append((mutant, removed, added))
+    lines = [table(mutants, wording)]
+    for mutant, removed, added in survivors:
+        lines += [
+            f"\n{mutant.module}, {mutant.fate}:",
+            f"  - {removed}",
+            f"  + {added}",
+        ]
+    (away / "survivors.json").write_text(json.dumps(survivors, indent=1))
+    return "\n".join(lines)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Returns the exit code; survivors are for reading, and are no failure."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("project", choices=MODULES)
+    parser.add_argument("-m", "--module", action="append", help="default: all listed")
+    parser.add_argument("--away", type=Path, required=True, help="for the copy")
+    asked = parser.parse_args(arguments)
+    chosen = asked.module or MODULES[asked.project]
+    if unknown := sorted(set(chosen) - set(MODULES[asked.project])):
+        parser.error(
+            f"{unknown[0]} is not among the modules that compile nothing; take "
+            f"{', '.join(MODULES[asked.project])}"
+        )
+    try:
+        print(run(asked.project, chosen, asked.away))
+    except MutationError as error:
+        print(f"mutation.py: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

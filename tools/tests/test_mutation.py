@@ -1,0 +1,119 @@
+import subprocess
+
+import pytest
+
+DIFF = """\
+--- src/x/_a.py
++++ src/x/_a.py
+@@ -1,3 +1,3 @@
+ def f(n):
+-    return n + 1
++    return n - 1
+"""
+RESULTS = """\
+    x._a.x_f__mutmut_1: killed
+    x._a.x_f__mutmut_2: survived
+    x._a.xǁBoxǁopen__mutmut_1: no tests
+    x._long_name.x_g__mutmut_1: survived
+"""
+
+
+@pytest.fixture
+def tool(load):
+    return load("mutation")
+
+
+def test_each_fate_is_read(tool):
+    assert tool.read_fates(RESULTS) == [
+        ("x._a.x_f__mutmut_1", "a", "killed"),
+        ("x._a.x_f__mutmut_2", "a", "survived"),
+        ("x._a.xǁBoxǁopen__mutmut_1", "a", "no tests"),
+        ("x._long_name.x_g__mutmut_1", "long_name", "survived"),
+    ]
+
+
+def test_a_change_is_what_the_diff_takes_out_and_puts_in(tool):
+    assert tool.change(DIFF) == ("return n + 1", "return n - 1")
+
+
+@pytest.mark.parametrize(
+    ("removed", "added", "wording"),
+    [
+        ('"as Buckets([64])"', '"XXas Buckets([64])XX"', True),
+        ('"as Buckets([64])"', '"as buckets([64])"', True),
+        ("'as'", "'AS'", True),
+        ("return n + 1", "return n - 1", False),
+        ("f(n)", "f(N)", False),
+        ('f"{n}: bad"', "None", False),
+    ],
+)
+def test_words_of_messages_are_told_from_the_rest(tool, removed, added, wording):
+    assert tool.is_wording(removed, added) is wording
+
+
+def test_the_table_counts_each_module_and_all(tool):
+    found = tool.table(tool.read_fates(RESULTS), {"x._long_name.x_g__mutmut_1"})
+    assert found.splitlines() == [
+        "| module | changes | noticed | words of messages | survived |",
+        "|---|---|---|---|---|",
+        "| a | 3 | 1 | 0 | 2 |",
+        "| long_name | 1 | 0 | 1 | 0 |",
+        "| all | 4 | 1 | 1 | 2 |",
+    ]
+
+
+def test_every_module_has_its_test(tool):
+    for project, modules in tool.MODULES.items():
+        folder = tool.ROOT / tool.folder_of(project)
+        for module in modules:
+            source = folder / "src" / project.replace("-", "_") / f"_{module}.py"
+            assert source.exists(), source
+            assert (folder / f"tests/test_{module}.py").exists(), module
+
+
+@pytest.fixture
+def project(tool, tmp_path, monkeypatch):
+    """A repository with one package, whose test sees one of two changes."""
+    root = tmp_path / "root"
+    files = {
+        "src/one_two/__init__.py": "",
+        "src/one_two/_a.py": "def f(n):\n    return n + 1 if n > 0 else 0\n",
+        "tests/test_a.py": (
+            "from one_two._a import f\n\ndef test_f():\n    assert f(1) == 2\n"
+        ),
+        "pyproject.toml": "[tool.pytest.ini_options]\n",
+        "untracked.txt": "",
+    }
+    for name, text in files.items():
+        file = root / "packages/one-two" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    for command in (["init", "-q"], ["add", "packages/one-two/[!u]*"]):
+        subprocess.run(["git", *command], check=True, cwd=root)
+    monkeypatch.setattr(tool, "ROOT", root)
+    monkeypatch.setitem(tool.MODULES, "one-two", ["a"])
+    return root
+
+
+def test_survivors_are_listed(tool, project, tmp_path, capfd):
+    away = tmp_path / "away"
+    assert tool.main(["one-two", "--away", str(away)]) == 0
+    printed = capfd.readouterr().out
+    assert "a, survived:\n  - return n + 1 if n > 0 else 0\n" in printed
+    assert "  + return n + 1 if n > 0 else 1" in printed
+    assert "  + return n - 1 if n > 0 else 0" not in printed
+    assert not (away / "packages/one-two/untracked.txt").exists()
+    assert not (project / "packages/one-two/mutants").exists()
+
+
+def test_tests_that_fail_without_a_change_are_said(tool, project, tmp_path, capfd):
+    (project / "packages/one-two/tests/test_a.py").write_text("def test(): 1 / 0\n")
+    assert tool.main(["one-two", "--away", str(tmp_path / "away")]) == 2
+    assert "mutation.py: mutmut run fails: see above" in capfd.readouterr().err
+
+
+def test_other_modules_are_refused(tool, capsys):
+    with pytest.raises(SystemExit):
+        tool.main(["optax-chains", "-m", "clip", "--away", "x"])
+    said = "clip is not among the modules that compile nothing; take decay_mask,"
+    assert said in capsys.readouterr().err
