@@ -44,8 +44,8 @@ def measure_coverage(session: nox.Session, path: Path) -> None:
     session.env["COVERAGE_FILE"] = str(Path(session.create_tmp()) / "coverage")
     session.chdir(path)
     settings = f"--rcfile={ROOT / 'pyproject.toml'}"
-    module = nox.project.load_toml(path / "pyproject.toml")["project"]["name"]
-    source = f"--source={module.replace('-', '_')}"
+    # By its path, since programs that are run by theirs count too.
+    source = f"--source={path / 'src'}"
     measured = ["coverage", "run", settings, source, "-m", "pytest"]
     session.run(*measured, "-p", "no:randomly", *session.posargs)
     session.run("coverage", "combine", "--quiet", settings)

@@ -27,9 +27,11 @@ def test_long_and_broken_values_are_short():
     assert _short(Broken()) == "<Broken: ValueError('no')>"
 
 
+# A shell that starts the tests in the background has Ctrl-C ignored, here too.
 PARENT = """
-import sys, time, operator
+import signal, time
 from chex_harness import run_processes
+signal.signal(signal.SIGINT, signal.default_int_handler)
 run_processes(time.sleep, processes=2, devices=1, args=(60,))
 """
 
