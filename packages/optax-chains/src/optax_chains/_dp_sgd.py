@@ -146,6 +146,7 @@ def dp_sgd(
             jax.tree.unflatten(treedef, noised),
             params,
         )
-        return value / jnp.maximum(jnp.sum(valid), 1), grads
+        count = jnp.maximum(jnp.sum(valid), 1).astype(value.dtype)
+        return value / count, grads
 
     return gradient
