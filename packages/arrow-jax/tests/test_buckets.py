@@ -1,4 +1,5 @@
 import itertools
+import json
 
 import numpy as np
 import pytest
@@ -47,6 +48,46 @@ def test_many_different_lengths_are_thinned_out():
     assert len(edges) == 8
     assert edges[-1] == lengths.max()
     assert 1 - lengths.sum() / padded(lengths, edges) < 0.12
+
+
+def test_thinned_out_lengths_keep_both_ends_and_their_rows():
+    # 1023 lengths, every other of which is tried: 0, 2, ... 1022 hold one or two rows.
+    lengths = np.arange(1023)
+    edges = choose_edges(lengths, max_buckets=2, waste=0.0)
+    tried = range(0, 1023, 2)
+    best = min(padded(lengths, [edge, 1022]) for edge in tried)
+    assert padded(lengths, edges) == best
+    assert choose_edges(np.arange(512), max_buckets=512, waste=0.0) == tuple(range(512))
+
+
+def test_waste_that_is_just_met_is_enough():
+    # One edge holds 2 elements in 4.
+    assert choose_edges(np.array([0, 2]), max_buckets=2, waste=0.5) == (2,)
+    assert choose_edges(np.array([0, 2]), max_buckets=2, waste=0.49) == (0, 2)
+
+
+def test_rows_of_one_length_stay_in_order():
+    lengths = np.full(64, 3)
+    cut = BucketCutter(lengths, (3,), 32).cut(np.arange(64)[::-1], 2, Rest.WAITS)
+    assert np.concatenate([d.rows for d in cut.drafts]).tolist() == [*range(63, -1, -1)]
+    assert cut.pending.tolist() == []
+
+
+def test_what_waits_after_a_short_batch_is_nothing():
+    cut = BucketCutter(np.array([1, 1, 1]), (1,), 1).cut(np.arange(3), 2, Rest.SHORT)
+    assert cut.pending.tolist() == []
+
+
+def test_the_rule_is_said_in_json():
+    rule = BucketCutter(np.array([1]), (2, 5), 4)
+    assert json.loads(json.dumps(rule.describe())) == {"buckets": [2, 5], "block": 4}
+    assert rule.block_rows(8) == 32
+
+
+def test_the_least_that_options_can_be():
+    form = Buckets([0, np.int64(3)], max_buckets=1, waste=0, block=np.int64(1))
+    assert form == Buckets((0, 3), max_buckets=1, waste=0, block=1)
+    assert json.dumps([form.edges, form.block]) == "[[0, 3], 1]"
 
 
 def test_a_block_is_sorted_and_cut():
@@ -100,10 +141,12 @@ def test_rows_that_are_too_long_are_told_when_the_loader_is_made():
     [
         ({"edges": [2, 1]}, r"Buckets\(\[2, 1\]\): wanted lengths in ascending"),
         ({"edges": []}, "ascending"),
+        ({"edges": 5}, r"ascending order, such as Buckets\(\[64, 128, 512\]\)$"),
         ({"edges": [1, 1]}, "ascending"),
+        ({"truncate": 1}, r"^Buckets\(truncate=1\): wanted a boolean$"),
         ({"max_buckets": 0}, "at least 1 bucket"),
         ({"waste": 1.0}, r"a waste in \[0, 1\)"),
-        ({"block": 0}, "at least 1 batch"),
+        ({"block": 0}, r"1\) and at least 1 batch in a block$"),
     ],
 )
 def test_options_that_make_no_sense(options, text):

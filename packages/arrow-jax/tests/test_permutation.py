@@ -1,13 +1,77 @@
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arrow_jax._permutation import mix, permute
+from arrow_jax._permutation import mix, permute, round_keys
 
 
 def order(n, seed=0, epoch=0):
     return permute(np.arange(n), n=n, seed=seed, epoch=epoch)
+
+
+WORD = 2**64
+GOLDEN = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio
+
+
+def plain_mix(x):
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
+        x = (x ^ (x >> shift)) * factor % WORD
+    return x
+
+
+def plain_keys(seed, epoch):
+    state = plain_mix((seed % WORD + GOLDEN) % WORD)
+    state = plain_mix(state ^ plain_mix(2 * epoch + 1))
+    return [plain_mix((state + k * GOLDEN) % WORD) for k in range(1, 7)]
+
+
+def plain_permute(x, n, seed, epoch):
+    sizes = [max(math.isqrt(n - 1) + 1, 2)]
+    sizes.append(max(math.ceil(n / sizes[0]), 2))
+    while True:
+        halves = [x % sizes[0], x // sizes[0]]
+        for number, key in enumerate(plain_keys(seed, epoch)):
+            turn = number % 2
+            hashed = plain_mix(halves[1 - turn] ^ key) >> 32
+            halves[turn] += hashed * sizes[turn] >> 32
+            halves[turn] %= sizes[turn]
+        x = halves[1] * sizes[0] + halves[0]
+        if x < n:
+            return x
+
+
+def test_mixing_is_that_of_the_paper():
+    # The stream that SplitMix64 gives for the seed 1234567.
+    steps = np.arange(1, 4, dtype=np.uint64) * np.uint64(GOLDEN)
+    assert mix(np.uint64(1234567) + steps).tolist() == [
+        6457827717110365317,
+        3203168211198807973,
+        9817491932198370423,
+    ]
+
+
+@given(
+    st.integers(1, 2**40),
+    st.integers(-(2**70), 2**70),
+    st.integers(0, 2**33),
+    st.data(),
+)
+def test_against_integers_without_a_limit(n, seed, epoch, data):
+    assert round_keys(seed, epoch).ravel().tolist() == plain_keys(seed, epoch)
+    some = data.draw(st.lists(st.integers(0, n - 1), min_size=1, max_size=4))
+    found = permute(np.array(some), n=n, seed=seed, epoch=epoch)
+    assert found.tolist() == [plain_permute(x, n, seed, epoch) for x in some]
+
+
+def test_a_run_can_go_on_with_any_later_release():
+    # A saved state holds a position and not the order, so these can never change.
+    assert order(10, seed=3, epoch=2).tolist() == [3, 5, 4, 2, 9, 7, 0, 1, 6, 8]
+    epochs = np.array([0, 1, 2])
+    rows = permute(np.array([4, 4, 4]), n=10, seed=3, epoch=epochs)
+    assert rows.tolist() == [order(10, 3, epoch)[4] for epoch in range(3)]
 
 
 @given(st.integers(1, 3000), st.integers(-(2**70), 2**70), st.integers(0, 2**33))
