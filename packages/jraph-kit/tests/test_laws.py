@@ -11,7 +11,7 @@ from jax.sharding import PartitionSpec as P
 from nets import JRAPH, NAMES, NETS, features, graphs_of, params_of
 
 import jraph_kit as jk
-from chex_harness import assert_compiles, assert_trees_close
+from chex_harness import Laws, Specimen, assert_trees_close
 
 law = pytest.mark.parametrize("name", NAMES)
 PARAMS = params_of()
@@ -104,39 +104,20 @@ def test_equals_jraphs(name):
     assert_trees_close(run(name, graphs), wanted, rtol=1e-4, atol=1e-5)
 
 
-@law
-def test_jit_equals_eager_and_compiles_once(name):
-    graphs = graphs_of(3)
-    net = quick_jit(NETS[name]())
-    others = jax.tree.map(
-        lambda x: np.cos(x) if x.dtype.kind == "f" else x, graphs_of(3)
+def specimen(name):
+    def args(dtype):
+        graphs = graphs_of(3, dtype=dtype)
+        return jax.tree.map(jnp.asarray, (params_of(dtype), graphs))
+
+    return Specimen(
+        fn=lambda params, graph: features(NETS[name]()(params, graph)),
+        args=args,
+        rtol=1e-4,
+        atol=1e-5,
     )
-    with assert_compiles(1):
-        found = features(net(PARAMS, graphs))
-        net(PARAMS, others)
-    eager = features(NETS[name]()(PARAMS, graphs))
-    assert_trees_close(found, eager, rtol=1e-4, atol=1e-5)
 
 
-@law
-def test_vmap_equals_a_loop(name):
-    graphs = graphs_of(3)
-    stacked = jax.tree.map(
-        lambda x: np.stack([x, np.cos(x)] if x.dtype.kind == "f" else [x, x]), graphs
-    )
-    net = jax.vmap(lambda graph: features(NETS[name]()(PARAMS, graph)))
-    found = quick_jit(net)(stacked)
-    for i in range(2):
-        one = jax.tree.map(lambda x, i=i: x[i], stacked)
-        part = jax.tree.map(lambda x, i=i: x[i], found)
-        assert_trees_close(part, run(name, one), rtol=1e-4, atol=1e-5)
-
-
-@law
-def test_dtypes_are_kept(name):
-    graphs, params = graphs_of(3, dtype="bfloat16"), params_of("bfloat16")
-    found = jax.eval_shape(lambda: features(NETS[name]()(params, graphs)))
-    assert {leaf.dtype for leaf in jax.tree.leaves(found)} == {jnp.dtype("bfloat16")}
+test_laws = Laws({name: specimen(name) for name in NAMES}).test()
 
 
 @law
