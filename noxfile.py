@@ -18,4 +18,4 @@ os.environ["UV_PYTHON_DOWNLOADS"] = "never"
 
 sys.path.insert(0, str(Path(__file__).parent / "tools"))
 # Importing them makes them known to nox, in the order in which it lists them.
-from sessions import packages, integration, versions, checks, strength  # noqa: E402, F401, I001
+from sessions import packages, integration, versions, checks  # noqa: E402, F401, I001

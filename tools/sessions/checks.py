@@ -7,6 +7,7 @@ from pathlib import Path
 
 import nox
 
+from . import steps
 from .places import HARNESS, INTEGRATION, NEWEST, PACKAGES, ROOT, test_group
 
 LINTERS = [
@@ -18,6 +19,16 @@ LINTERS = [
     "ruff>=0.17",
     "validate-pyproject[all]>=0.24",
     "zizmor>=1.5",
+]
+# What the programs in tools/, those of docs/ and their tests need.
+TOOLS = [
+    "griffe>=1.7",
+    "mutmut>=3.8",
+    "nox",
+    "pytest",
+    "sphinx>=8.2",
+    "towncrier>=24.8",
+    "uv",
 ]
 SITE = ["furo>=2025.9", "myst-nb>=1.3", "sphinx>=8.2"]
 
@@ -37,6 +48,25 @@ def tests_tools(session: nox.Session) -> None:
     session.install(*needs, "-e", str(HARNESS))
     session.chdir(ROOT / "tools")
     session.run("pytest", "--forbid-skips", *session.posargs)
+
+
+@nox.session(name="random-order-tools", python=NEWEST, default=False)
+def random_order_tools(session: nox.Session) -> None:
+    """Test the programs in tools/ in another order each time."""
+    needs = [*TOOLS, "-e", str(HARNESS)]
+    steps.run_in_random_order(session, ROOT / "tools", *needs)
+
+
+@nox.session(python=NEWEST, default=False)
+def mutation(session: nox.Session) -> None:
+    """List changes to the code that no test notices: `-- arrow-jax [-m buckets]`."""
+    names = {path.name: path for path in PACKAGES} | {"mnist-gan": INTEGRATION}
+    path = names.get(next(iter(session.posargs), ""))
+    if path is None:
+        session.error(f"name a project: {', '.join(names)}")
+    session.install("-e", str(path), test_group(path), "mutmut>=3.8")
+    away = Path(session.create_tmp()) / path.name
+    session.run("python", "tools/mutation.py", *session.posargs, f"--away={away}")
 
 
 @nox.session(python=NEWEST)

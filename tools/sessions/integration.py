@@ -40,6 +40,13 @@ def coverage_mnist_gan(session: nox.Session) -> None:
     steps.measure_coverage(session, INTEGRATION)
 
 
+@nox.session(name="random-order-mnist_gan", python=NEWEST, default=False)
+def random_order_mnist_gan(session: nox.Session) -> None:
+    """Test the MNIST GAN in another order each time."""
+    needs = ["-e", str(INTEGRATION), test_group(INTEGRATION)]
+    steps.run_in_random_order(session, INTEGRATION, *needs)
+
+
 @nox.session(name="tagged-mnist_gan", python=NEWEST, default=False)
 def tagged_mnist_gan(session: nox.Session) -> None:
     """Test the MNIST GAN with each package's last release beside the others' main."""

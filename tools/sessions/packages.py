@@ -50,7 +50,20 @@ def add_sessions(path: Path) -> list[str]:
         """Measure which branches the package's tests take; 95 per cent are asked."""
         steps.measure_coverage(session, path)
 
-    added = [tests, minimums, dist, pinned, coverage]
+    @nox.session(name=f"random-order-{module}", python=NEWEST, default=False)
+    def random_order(session: nox.Session) -> None:
+        """Test in another order each time; `-- --randomly-seed=3` for a known one."""
+        needs = ["-e", str(path), test_group(path)]
+        steps.run_in_random_order(session, path, *needs)
+
+    added = [tests, minimums, dist, pinned, coverage, random_order]
+    return [str(session.name) for session in added]
+
+
+def add_optional_sessions(path: Path) -> list[str]:
+    """Adds those for which a package has a folder, and returns their names."""
+    module = path.name.replace("-", "_")
+    added = []
     if (path / "benchmarks").is_dir():
 
         @nox.session(name=f"bench-{module}", python=NEWEST, default=False)
@@ -72,7 +85,11 @@ def add_sessions(path: Path) -> list[str]:
     return [str(session.name) for session in added]
 
 
-NAMES = [name for path in PACKAGES for name in add_sessions(path)]
+NAMES = [
+    name
+    for path in PACKAGES
+    for name in (*add_sessions(path), *add_optional_sessions(path))
+]
 
 
 def notify(session: nox.Session, kind: str) -> None:
@@ -114,3 +131,11 @@ def coverage(session: nox.Session) -> None:
     """Measure the branch coverage of every package."""
     notify(session, "coverage")
     session.notify("coverage-mnist_gan", session.posargs)
+
+
+@nox.session(name="random-order", python=False, default=False)
+def random_order(session: nox.Session) -> None:
+    """Test every package, the integration and tools/ in another order each time."""
+    notify(session, "random-order")
+    session.notify("random-order-mnist_gan", session.posargs)
+    session.notify("random-order-tools", session.posargs)

@@ -52,6 +52,13 @@ def measure_coverage(session: nox.Session, path: Path) -> None:
     session.run("coverage", "report", settings)
 
 
+def run_in_random_order(session: nox.Session, path: Path, *needs: str) -> None:
+    """Runs a project's tests in an order that pytest-randomly draws, and names."""
+    session.install(*needs, "pytest-randomly>=3.16")
+    session.chdir(path)
+    session.run("pytest", "--forbid-skips", *session.posargs)
+
+
 def run_benchmarks(session: nox.Session, path: Path) -> None:
     """Runs a project's benchmarks, with its bench group where it has one."""
     groups = nox.project.load_toml(path / "pyproject.toml")["dependency-groups"]
