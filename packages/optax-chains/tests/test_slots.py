@@ -1,5 +1,6 @@
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import optax
 
@@ -66,3 +67,38 @@ def test_players_and_numbers_in_no_state_are_told_apart():
         ".disc/1/own",
     ]
     assert names({"a": jnp.ones(1)}) == [".[a]"]
+
+
+def test_slots_have_their_leaf_and_the_number_of_their_state():
+    trace = optax.trace(0.9)
+    chain = oc.with_ema(optax.chain(trace, oc.accumulate(trace, every=2)), 0.9)
+    state = (chain.init({"w": jnp.arange(3.0)}), {"own": jnp.ones(1)})
+    slots = slots_of(state)
+    for slot, leaf in zip(slots, jax.tree.leaves(state), strict=True):
+        assert slot.leaf is leaf
+    # Counted where each begins, so the outermost is the first and also has the last.
+    numbers = {slot.name: [] for slot in slots}
+    for slot in slots:
+        numbers[slot.name].append(slot.node)
+    assert numbers == {
+        "TraceState.trace": [2, 4],
+        "AccumulateState.total": [3],
+        "AccumulateState.mini_step": [3],
+        "WithEmaState.ema": [1],
+        "WithEmaState.weight": [1],
+        "WithEmaState.count": [1],
+        ".1/own": [0],
+    }
+
+
+def test_a_number_beside_a_state_inside_a_state_keeps_its_field():
+    class OuterState(NamedTuple):
+        inner: object
+
+    trace = optax.trace(0.9).init(jnp.ones(2))
+    state = OuterState((trace, {"own": jnp.ones(1)}))
+    assert names(state) == ["TraceState.trace", "OuterState.inner"]
+    counter = slots_of({"a": jnp.ones(1)})[0]
+    assert (counter.kind, counter.group, counter.node) == ("", (), 0)
+    assert slots_of(jnp.ones(1))[0].path == ""
+    assert slots_of(trace._replace(trace=jnp.ones(1)))[0].path == ""
