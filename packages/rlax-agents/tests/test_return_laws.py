@@ -8,7 +8,7 @@ from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 from return_cases import CASES, arrays_of, total
 
-from chex_harness import assert_compiles, assert_trees_close
+from chex_harness import Laws, Specimen, assert_trees_close
 
 law = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 
@@ -17,20 +17,21 @@ def close(found, want, atol=1e-5):
     assert_trees_close(found, want, atol=atol)
 
 
-@law
-def test_jit_equals_eager_and_compiles_once(case):
-    arrays, flags = arrays_of(case)
-    eager = case.function(*arrays, **flags)
+# The harness's second set of arguments is the first times 3/4.
+NO_POLICY = {"vmap_equals_a_loop": "a policy times 3/4 is refused"}
 
-    def fresh(*arrays, **flags):
-        return case.function(*arrays, **flags)
 
-    jitted = jax.jit(fresh)
-    others, _ = arrays_of(case, seed=3)
-    with assert_compiles(1):
-        found = jitted(*arrays, **flags)
-        jitted(*others, **flags)
-    close(found, eager)
+def specimen(name, case):
+    return Specimen(
+        fn=lambda arrays, flags: case.function(*arrays, **flags),
+        args=lambda dtype: arrays_of(case, dtype=dtype),
+        dtypes=("float32", "bfloat16", "float16"),
+        atol=1e-5,
+        without=NO_POLICY if name == "retrace" else {},
+    )
+
+
+test_laws = Laws({name: specimen(name, case) for name, case in CASES.items()}).test()
 
 
 @law
@@ -62,14 +63,6 @@ def test_permuting_the_batch_permutes_the_result(case):
     )
     want = jax.tree.map(lambda x: x[:, order], case.function(*arrays, **flags))
     close(found, want)
-
-
-@law
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
-def test_dtypes_are_kept(case, dtype):
-    arrays, flags = arrays_of(case, dtype=dtype)
-    out = jax.jit(case.function)(*arrays, **flags)
-    assert {leaf.dtype for leaf in jax.tree.leaves(out)} == {jnp.dtype(dtype)}
 
 
 @law
