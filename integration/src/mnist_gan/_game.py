@@ -15,7 +15,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from mnist_gan._batches import Drawn
 from mnist_gan._losses import Penalty, gradient_penalty
-from mnist_gan._private import Privacy, private_gradient, rare_generator
+from mnist_gan._private import Privacy, private_gradient
 from mnist_gan._recipes import Recipe
 from optax_chains import Players, TwoPlayer, lazy, own_gradients, two_player
 
@@ -157,8 +157,6 @@ def game_of(recipe: Recipe) -> TwoPlayer:
     gradients = own_gradients(losses_of(recipe, nets))
     if recipe.privacy:
         gradients = gradients._replace(disc=_private(recipe, recipe.privacy, nets))
-        every = recipe.privacy.disc_steps
-        return rare_generator(recipe.chains, gradients, every=every)
     if recipe.penalty is None:
         return two_player(recipe.chains, gradients)
     return lazy(

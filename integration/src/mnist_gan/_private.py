@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import optax
 
 from mnist_gan._run import Config
-from optax_chains import Players, TwoPlayer, dp_sgd, epsilon
+from optax_chains import dp_sgd, epsilon
 
 _ROUNDED_TO = 32  # rows, so that any usual number of devices divides a batch
 
@@ -24,31 +23,16 @@ class Privacy(NamedTuple):
     Attributes:
       clip_norm: the longest that one digit's gradient may be.
       noise_multiplier: the noise's standard deviation in units of `clip_norm`.
-      disc_steps: moves of the discriminator to one of the generator, each on a batch of
-        its own. With noise it needs more of them to be worth following.
 
     References:
-      Bie, Kamath, Zhang, Private GANs, Revisited, 2023, section 4, for several steps of
-      the discriminator to one of the generator, https://arxiv.org/abs/2302.02936
+      Abadi et al., 2016, [Deep Learning with Differential
+      Privacy](https://arxiv.org/abs/1607.00133); Xie et al., 2018, [Differentially
+      Private Generative Adversarial Network](https://arxiv.org/abs/1802.06739), for
+      noise in the discriminator alone.
     """
 
     clip_norm: float
     noise_multiplier: float
-    disc_steps: int
-
-
-class RareState(NamedTuple):
-    """State of `rare_generator`.
-
-    Attributes:
-      opt_state: both players' optimizer states.
-      gen_loss: of the generator's last move.
-      count: int32[], moves of the discriminator since then.
-    """
-
-    opt_state: Players
-    gen_loss: jax.Array
-    count: jax.Array
 
 
 def capacity(batch_size: int) -> int:
@@ -170,47 +154,3 @@ def private_gradient(
         return gradient(params, (real, fake), key, valid=valid)
 
     return noised
-
-
-def rare_generator(chains: Players, gradients: Players, *, every: int) -> TwoPlayer:
-    """The discriminator moves at each step, the generator at each `every`-th.
-
-    Unlike `optax_chains.several_disc_steps` it takes one batch a step, so that a run
-    can be stopped, logged and accounted for between any two of them.
-
-    Args:
-      chains: an optax chain for each player.
-      gradients: `(params, *args) -> (value, gradients)` for each player.
-      every: moves of the discriminator to one of the generator, which moves first.
-
-    Returns:
-      The game; the generator's value is that of its last move.
-    """
-
-    def init(params: Players) -> RareState:
-        opt_state = Players(chains.gen.init(params.gen), chains.disc.init(params.disc))
-        return RareState(opt_state, jnp.zeros(()), jnp.zeros((), jnp.int32))
-
-    def update(
-        params: Players, state: RareState, *args: Any
-    ) -> tuple[Players, RareState, Players]:
-        def move(_: Any) -> tuple[Any, Any, jax.Array]:
-            value, grads = gradients.gen(params, *args)
-            updates, own = chains.gen.update(grads, state.opt_state.gen, params.gen)
-            return optax.apply_updates(params.gen, updates), own, value
-
-        def stay(_: Any) -> tuple[Any, Any, jax.Array]:
-            return params.gen, state.opt_state.gen, state.gen_loss
-
-        gen, gen_state, gen_loss = jax.lax.cond(state.count == 0, move, stay, None)
-        disc_loss, grads = gradients.disc(params, *args)
-        updates, disc_state = chains.disc.update(
-            grads, state.opt_state.disc, params.disc
-        )
-        disc = optax.apply_updates(params.disc, updates)
-        after = RareState(
-            Players(gen_state, disc_state), gen_loss, (state.count + 1) % every
-        )
-        return Players(gen, disc), after, Players(gen_loss, disc_loss)
-
-    return TwoPlayer(init, update)

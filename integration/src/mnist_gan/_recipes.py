@@ -94,13 +94,12 @@ RECIPES = {
     ),
     "private": _REFERENCE._replace(
         about="what its samples say of any one digit is bounded, by noise",
-        steps=10_000,
-        batch_size=256,
+        batch_size=128,
         generator=lambda: DCGANGenerator((64, 32)),
         discriminator=lambda: DCGANDiscriminator((16, 32), logits=2),
         chains=Players(gan_adam(1e-3), gan_adam(1e-3)),
         average=0.99,
-        privacy=Privacy(clip_norm=1.0, noise_multiplier=0.6, disc_steps=10),
+        privacy=Privacy(clip_norm=1.0, noise_multiplier=0.6),
     ),
     "reference": _REFERENCE,
 }
