@@ -30,6 +30,7 @@ def test_a_fault_of_ours_keeps_its_traceback():
     assert ending.code == 70
     assert ending.text.splitlines()[0] == "KeyError: 'x'"
     assert "test_exits.py" in ending.text
+    assert ending.text == ending.text.strip()
 
 
 def test_codes_in_words():

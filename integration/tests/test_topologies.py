@@ -19,7 +19,8 @@ from mnist_gan._topologies import find_topology
 def test_names_of_clouds_and_shapes(name, kind, shape, chips):
     found = find_topology(name)
     assert (found.kind, found.shape, found.chips) == (kind, shape, chips)
-    assert found.slices == 1
+    assert (found.name, found.slices) == (name, 1)
+    assert "num_slices" not in found.options
     assert ("chip_config_name" in found.options) == (kind == "v4")
 
 
