@@ -4,6 +4,7 @@ import haiku as hk
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from chex_harness import assert_trees_close
@@ -190,3 +191,39 @@ def test_a_private_recipe_asks_for_nothing_that_would_leak():
         if recipe.privacy:
             assert not recipe.paired, name
             assert recipe.penalty is None, name
+
+
+def test_a_run_says_what_it_gives_away_and_keeps_its_own_seed(
+    call, config, tmp_path, monkeypatch
+):
+    monkeypatch.setitem(RECIPES, "private", small(noise_multiplier=1.0))
+    out = tmp_path / "run"
+    options = ("--recipe", "private", "--devices", 1, "--out", out)
+    first = call("train", "--steps", 2, *options)
+    assert first.code == 0, first.err
+    kept = config(out)
+    epsilon = _private.spent(
+        RECIPES["private"].privacy, batch_size=16, rows=10_000, steps=2
+    )
+    assert f"epsilon {epsilon:.2f} at delta 1e-05 after 2 steps" in first.out
+    assert kept["seed"] > 0  # one in 2**31 is 0
+    again = call("train", "--resume", "--steps", 3, "--out", out)
+    assert again.code == 0, again.err
+    assert config(out)["seed"] == kept["seed"]
+    assert "after 3 steps" in again.out
+
+
+def test_a_resumed_run_is_the_run_that_was_not_stopped(call, tmp_path, monkeypatch):
+    monkeypatch.setitem(RECIPES, "private", small(noise_multiplier=1.0))
+    options = ("--recipe", "private", "--devices", 1, "--seed", 7)
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    assert call("train", "--steps", 4, *options, "--out", whole).code == 0
+    assert call("train", "--steps", 2, *options, "--out", parts).code == 0
+    resumed = ("--resume", "--steps", 4, "--devices", 1, "--out", parts)
+    assert call("train", *resumed).code == 0
+    losses = [
+        pq.read_table(run / "metrics.parquet")["disc_loss"] for run in (whole, parts)
+    ]
+    assert losses[0].equals(losses[1])
+    samples = [(run / "samples.parquet").read_bytes() for run in (whole, parts)]
+    assert samples[0] == samples[1]
