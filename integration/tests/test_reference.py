@@ -4,11 +4,14 @@ The plain version is written here in full, in the shape of the published example
 shares no code with what it checks.
 """
 
+from pathlib import Path
+
 import haiku as hk
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+import pyarrow.parquet as pq
 import pytest
 
 from chex_harness import assert_trees_close
@@ -160,3 +163,23 @@ def test_several_steps_a_dispatch_are_the_same_steps(batches):
     assert_trees_close(losses_at_once, one_by_one, rtol=1e-5)
     assert_trees_close(at_once.params, state.params, rtol=1e-3, atol=1e-6)
     assert_trees_close(at_once.key, state.key)
+
+
+def test_published_losses_are_as_the_readme_tells_them():
+    """Flat from 3,000 on for all seeds, high before for two of three."""
+    runs = Path(__file__).parents[1] / "published"
+    gen, disc = (
+        np.array(
+            [
+                pq.read_table(run / "metrics.parquet")[name].to_numpy()
+                for run in sorted(runs.glob("reference-*"))
+            ]
+        ).reshape(3, 10, 500)
+        for name in ("gen_loss", "disc_loss")
+    )
+    gen, disc = gen.mean(-1), disc.mean(-1)
+    assert np.abs(gen[:, 6:] - 2.1).max() < 0.3
+    assert np.abs(disc[:, 6:] - 0.62).max() < 0.075
+    early = gen[:, 1:3]
+    np.testing.assert_allclose(early[0], [2.0, 2.6], atol=0.05)
+    assert 4.3 < early[1:].min() < early[1:].max() < 4.75
