@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import urllib.request
 from pathlib import Path
 
@@ -30,6 +31,7 @@ TOOLS = [
     "towncrier>=24.8",
     "uv",
 ]
+BROWSER = "playwright>=1.50"  # its own browser is not needed where there is Chromium
 SITE = ["furo>=2025.9", "myst-nb>=1.3", "sphinx>=8.2"]
 
 
@@ -109,6 +111,22 @@ def docs(session: nox.Session) -> None:
     strict = ["--fail-on-warning", "--nitpicky", "--keep-going"]
     folders = ["--doctree-dir=build/docs/doctrees", "docs", "build/docs/html"]
     session.run("sphinx-build", *strict, *session.posargs, *folders)
+
+
+@nox.session(python=NEWEST, default=False)
+def browser(session: nox.Session) -> None:
+    """Open the site that `docs` has built, and a run's report, in Chromium."""
+    session.install(f"-e{INTEGRATION}", *(f"-e{path}" for path in PACKAGES), BROWSER)
+    site = ROOT / "build/docs/html"
+    if not site.is_dir():
+        session.error("there is no build/docs/html; type: nox -s docs browser")
+    run = Path(session.create_tmp()) / "run"
+    shutil.rmtree(run, ignore_errors=True)
+    short = ["--steps", "30", "--batch-size", "16", "--out", str(run), "--html"]
+    session.run("mnist-gan", "train", *short)
+    pages = [str(site), str(run / "report.html")]
+    shots = ["--screenshots", str(ROOT / "build/screenshots")]
+    session.run("python", str(ROOT / "tools/check_pages.py"), *pages, *shots)
 
 
 def missing_advisories() -> str:
