@@ -107,3 +107,45 @@ def test_endless_runs_have_no_count():
 @pytest.mark.parametrize("last", ["mask", "drop", "keep"])
 def test_the_end_stays_the_end(last):
     assert order_of(3, 2, last, None).step(Position(2, 0), 1) is None
+
+
+@pytest.mark.parametrize(
+    ("last", "turns"),
+    [
+        # Of the second batch one row is of the first epoch, of the third two of its.
+        ("drop", [(0, None), (0, 1), (1, 2)]),
+        ("mask", [(0, None), (0, None), (1, None), (1, None)]),
+        ("keep", [(0, None), (0, None), (1, None), (1, None)]),
+    ],
+)
+def test_a_batch_says_where_its_epoch_ends(last, turns):
+    steps = drafts(order_of(5, 3, last, None), 4)[:4]
+    assert [(step.epoch, step.turn) for step in steps] == turns
+
+
+def test_a_batch_that_ends_with_its_epoch_is_of_one():
+    steps = drafts(order_of(4, 2, "drop", None), 2)
+    assert [(s.epoch, s.turn) for s in steps] == [(0, None)] * 2 + [(1, None)] * 2
+
+
+@pytest.mark.parametrize(
+    ("at", "held"),
+    [
+        (Position(0, 0), True),
+        (Position(1, 4), True),
+        (Position(2, 0), True),  # the end of the run
+        (Position(3, 0), False),
+        (Position(0, 5), False),
+        (Position(0, -1), False),
+        (Position(-1, 0), False),
+        (Position(0, 0, 1), False),
+        (Position(0, 0, 0, (1,)), False),
+    ],
+)
+def test_only_places_inside_are_held(at, held):
+    assert order_of(5, 2, "mask", None).holds(at) is held
+
+
+def test_the_order_is_said_in_json():
+    wanted = {"shuffle": False, "last": "keep"}
+    assert order_of(5, 2, "keep", None).describe() == wanted
