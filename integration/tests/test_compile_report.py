@@ -1,4 +1,5 @@
 import dataclasses
+import re
 
 import pytest
 
@@ -51,12 +52,29 @@ def test_a_report_comes_back_from_its_file(tmp_path):
     assert CompileReport.read(file) == REPORT
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"topology": 1, "more": 2}'])
-def test_other_files_are_refused(tmp_path, text):
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "Expecting value"),
+        ("[]", "it holds a list"),
+        ("{}", "it has no argument_bytes, batch_size, bytes_accessed"),
+        (REPORT.text().replace('"hosts"', '"more"'), "it has no hosts"),
+        (REPORT.text().replace("{", '{"more": 1, ', 1), "it has too much: more"),
+        (REPORT.text().replace("1024", '"many"'), "batch_size is 'many', wanted int"),
+    ],
+)
+def test_other_files_are_refused(tmp_path, text, reason):
     file = tmp_path / "report.json"
     file.write_text(text)
-    with pytest.raises(UserError, match="cannot be read as a report"):
+    said = re.escape(f"{file}: cannot be read as a report ({reason}")
+    with pytest.raises(UserError, match=said):
         CompileReport.read(file)
+
+
+def test_a_file_that_is_not_there_is_named_once(tmp_path):
+    said = r"none: cannot be read as a report \(No such file or directory\); write one"
+    with pytest.raises(UserError, match=said):
+        CompileReport.read(tmp_path / "none")
 
 
 def test_what_is_within_the_budget_is_not_complained_about():

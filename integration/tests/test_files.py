@@ -1,5 +1,6 @@
 import pytest
 
+from mnist_gan._errors import UserError
 from mnist_gan._files import remove_leftovers, write_whole
 
 
@@ -18,7 +19,8 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path):
         file.write(b"half")
         raise OSError("the disk is full")
 
-    with pytest.raises(OSError, match="the disk is full"):
+    said = r"/a: cannot be written \(the disk is full\)"  # and not of what is beside it
+    with pytest.raises(UserError, match=said):
         write_whole(path, fail)
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]

@@ -74,9 +74,11 @@ def test_a_process_that_waits_for_a_dead_one_is_ended(supervise, monkeypatch):
     assert "process 1: ended by jax" in said
 
 
-def test_the_first_cause_is_reported_and_not_its_echo(supervise):
-    """Both have ended when they are looked at; 75 is what the other made of it."""
-    code, said, _ = supervise("sys.exit(75 if index == 0 else 3)", restarts=0)
+@pytest.mark.parametrize("later", [0, 1])
+def test_the_first_cause_is_reported_and_not_its_echo(supervise, later):
+    """Whichever is seen first; 75 is what the other made of it."""
+    script = f"time.sleep(index * {later}); sys.exit(75 if index == 0 else 3)"
+    code, said, _ = supervise(script, restarts=0)
     assert code == 3
     assert "process 1: the losses" in said
 
@@ -103,6 +105,22 @@ def test_no_command_is_a_clear_line(call):
     said = call("launch", "--processes", 2)
     assert said.code == 2
     assert said.err.startswith("mnist-gan: launch: no command; put it behind --")
+
+
+@pytest.mark.parametrize(
+    ("logs", "complaint"),
+    [
+        ("file", "--logs {}: is no folder, and none can be made (File exists)"),
+        ("file/below", "--logs {}: "),
+    ],
+)
+def test_logs_where_none_can_be_made(call, tmp_path, logs, complaint):
+    (tmp_path / "file").touch()
+    logs = tmp_path / logs
+    said = call("launch", "--processes", 1, "--logs", logs, "--", "doctor")
+    assert said.code == 2
+    assert said.err.startswith(f"mnist-gan: {complaint.format(logs)}")
+    assert "name another" in said.err
 
 
 def test_a_launch_in_a_launch_is_refused(call):

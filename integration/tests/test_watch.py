@@ -95,3 +95,24 @@ def test_a_coordinator_that_does_not_answer_is_named(notes, capsys):
 def test_the_first_step_gets_ten_times_as_long():
     assert _watch.Limits.after(60) == (600, 60, 30)
     assert _watch.Limits.after(12) == (120, 12, 6)
+
+
+def test_a_coordinator_that_is_stopped_is_named(notes, capsys):
+    """A call to it waits for ever, so another thread counts the seconds."""
+    watch = _watch.Watch(notes, _watch.Limits(100, 100, silence=3))
+    for _ in range(3):
+        watch._check_time()
+    with pytest.raises(Left, match="75"):
+        watch._check_time()
+    said = capsys.readouterr().err
+    assert "process 0 (a), which coordinates, has not answered for 3 s" in said
+
+
+def test_none_is_blamed_when_all_are_at_one_step(notes, capfd):
+    watch = _watch.Watch(notes, _watch.Limits(10, 10, 30))
+    watch.beat(8)
+    notes.topics["alive"] |= {0: "1 8", 2: "1 8"}
+    talk(watch, 1)
+    with pytest.raises(Left, match="75"):
+        watch._give_up()
+    assert "all processes are at step 8; the stacks" in capfd.readouterr().err

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import re
+import typing
 from pathlib import Path
 from typing import Any
 
@@ -70,16 +71,35 @@ class CompileReport:
           UserError: if it is something else.
         """
         try:
-            return cls(**json.loads(path.read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError) as error:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            return cls(**_checked(content))
+        except (OSError, ValueError, TypeError, RecursionError) as error:
+            reason = getattr(error, "strerror", None) or error
             raise UserError(
-                f"{path}: cannot be read as a report ({error}); write one with "
+                f"{path}: cannot be read as a report ({reason}); write one with "
                 "mnist-gan compile --out FILE"
             ) from error
 
     def text(self) -> str:
         """The report as JSON."""
         return json.dumps(dataclasses.asdict(self), indent=2) + "\n"
+
+
+def _checked(content: Any) -> dict[str, Any]:
+    if not isinstance(content, dict):
+        raise TypeError(f"it holds a {type(content).__name__}")
+    fields = typing.get_type_hints(CompileReport)
+    for what, names in (
+        ("has no", fields.keys() - content.keys()),
+        ("has too much:", content.keys() - fields.keys()),
+    ):
+        if names:
+            raise ValueError(f"it {what} {', '.join(sorted(names))}")
+    for name, kind in fields.items():
+        wanted = typing.get_origin(kind) or kind
+        if not isinstance(content[name], (int, float) if wanted is float else wanted):
+            raise TypeError(f"{name} is {content[name]!r}, wanted {wanted.__name__}")
+    return content
 
 
 def count_collectives(program: str) -> dict[str, int]:

@@ -1,5 +1,6 @@
 """Files that are either whole or not there."""
 
+import contextlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -37,6 +38,13 @@ def check_writable(path: Path, option: str) -> None:
         raise UserError(f"{option} {path}: {above} cannot be written to; name another")
 
 
+def check_file(path: Path, option: str) -> None:
+    """Checks that a file can be made, or replaced, at `path`; see `check_writable`."""
+    if path.is_dir():
+        raise UserError(f"{option} {path}: is a folder; name a file in it")
+    check_writable(path, option)
+
+
 def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
     """Writes a file beside `path`, then puts it in its place.
 
@@ -45,11 +53,20 @@ def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
     Args:
       path: where the file is to be.
       write: writes the content to the binary file that it is given.
+
+    Raises:
+      UserError: if it cannot be written; it names `path`, not what is beside it.
     """
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with beside.open("wb") as file:
             write(file)
         beside.replace(path)
+    except OSError as error:
+        reason = error.strerror or error
+        raise UserError(
+            f"{path}: cannot be written ({reason}); what was there before is whole"
+        ) from error
     finally:
-        beside.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # where nothing could be made
+            beside.unlink()

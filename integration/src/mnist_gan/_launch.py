@@ -19,11 +19,14 @@ from typing import NamedTuple, TextIO
 
 from mnist_gan import _exits
 from mnist_gan._errors import UserError
+from mnist_gan._files import check_writable
 from mnist_gan._interrupts import PARENT, Interrupts
 
 _GRACE = 8.0  # for the others to say what they know of the one that ended
 _SAVING = 120.0  # to save in, when told to end
 _POLL = 0.1
+# How a process ends because of another.
+_ECHOES = (_exits.HANGS, -signal.SIGABRT, _exits.PREEMPTED)
 
 
 class Job(NamedTuple):
@@ -78,7 +81,14 @@ def supervise(job: Job, interrupted: Interrupts, say: TextIO) -> int:
             "give --processes the number in all"
         )
     logs = Path(job.logs or tempfile.mkdtemp(prefix="mnist-gan-"))
-    logs.mkdir(parents=True, exist_ok=True)
+    check_writable(logs, "--logs")
+    try:
+        logs.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(
+            f"--logs {logs}: is no folder, and none can be made ({error.strerror}); "
+            "name another"
+        ) from error
     say.write(f"{job.processes} processes, a log each in {logs}\n")
     command, crashes = list(job.command), 0
     while True:
@@ -116,7 +126,7 @@ def _attempt(
                 told, deadline = True, time.monotonic() + _SAVING
                 for process in started:
                     process.send_signal(signal.SIGTERM)
-            end = end or _first_end(started)
+            end = _cause(end, started)
             if end and end.code != _exits.PREEMPTED:
                 deadline = min(deadline, time.monotonic() + _GRACE)
             if time.monotonic() > deadline:
@@ -125,17 +135,20 @@ def _attempt(
             time.sleep(_POLL)
         late = [i for i, process in enumerate(started) if process.poll() is None]
         _show(shown.read(), say)
-        end = end or _first_end(started)
+        end = _cause(end, started)
         if end is None and late:
             return _End(late[0], _exits.HANGS)
         return end or _End(0, _exits.DONE)
 
 
-def _first_end(started: Sequence[subprocess.Popen[bytes]]) -> _End | None:
-    """The process that ended badly, and of several the one the others ended for."""
+def _cause(
+    known: _End | None, started: Sequence[subprocess.Popen[bytes]]
+) -> _End | None:
+    """The process that ended badly first, but for those that ended for another one."""
+    if known and known.code not in _ECHOES:
+        return known
     ended = [_End(i, p.poll() or 0) for i, p in enumerate(started) if p.poll()]
-    echoes = (_exits.HANGS, -signal.SIGABRT, _exits.PREEMPTED)
-    return min(ended, key=lambda end: end.code in echoes, default=None)
+    return min(ended, key=lambda end: end.code in _ECHOES, default=None)
 
 
 @contextlib.contextmanager

@@ -52,12 +52,16 @@ class Watch:
         self._hosts, self._limits = hosts, limits
         self._step, self._since, self._left = 0, 0, limits.first
         self._heard: dict[int, tuple[str, int]] = {}
+        self._tick = self._answered = 0
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
+        # Apart from the other, for a call to a first process that is stopped waits.
+        self._talking = threading.Thread(target=self._keep_talking, daemon=True)
 
     def __enter__(self) -> Self:
         if self._hosts.count > 1:
             self._thread.start()
+            self._talking.start()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -87,13 +91,24 @@ class Watch:
 
     def _run(self) -> None:
         # Ticks, not the clock: a process that was stopped has not waited.
-        tick = 0
         while not self._end.wait(1.0):
-            tick += 1
-            self._since += 1
-            self._talk(tick)
-            if self._since > self._left:
-                self._give_up()
+            self._check_time()
+
+    def _keep_talking(self) -> None:
+        while not self._end.wait(1.0):
+            self._talk(self._tick)
+            self._answered = self._tick
+
+    def _check_time(self) -> None:
+        self._tick += 1
+        self._since += 1
+        if self._tick - self._answered > self._limits.silence:
+            self._quit(
+                f"{self._hosts.names[0]}, which coordinates, has not answered for "
+                f"{self._limits.silence:g} s"
+            )
+        if self._since > self._left:
+            self._give_up()
 
     def _talk(self, tick: int) -> None:
         try:
@@ -124,12 +139,14 @@ class Watch:
     def _give_up(self) -> None:
         steps = {self._hosts.index: self._step}
         steps |= {i: int(note.split()[1]) for i, (note, _) in self._heard.items()}
-        behind = min(steps, key=steps.__getitem__)
+        behind, most = min(steps, key=steps.__getitem__), max(steps.values())
+        who = f"{self._hosts.names[behind]} is at step {steps[behind]}, the last is at"
+        if steps[behind] == most:
+            who = "all processes are at step"
         faulthandler.dump_traceback(file=2, all_threads=True)
         self._quit(
-            f"no step for {self._left:g} s: {self._hosts.names[behind]} is at step "
-            f"{steps[behind]}, the last is at {max(steps.values())}; the stacks of "
-            "this process are above"
+            f"no step for {self._left:g} s: {who} {most}; the stacks of this "
+            "process are above"
         )
 
     def _quit(self, text: str, code: int = _exits.HANGS) -> None:
