@@ -67,9 +67,10 @@ def test_waste_that_is_just_met_is_enough():
 
 
 def test_rows_of_one_length_stay_in_order():
-    lengths = np.full(64, 3)
-    cut = BucketCutter(lengths, (3,), 32).cut(np.arange(64)[::-1], 2, Rest.WAITS)
-    assert np.concatenate([d.rows for d in cut.drafts]).tolist() == [*range(63, -1, -1)]
+    lengths = np.tile([3, 1], 100)
+    cut = BucketCutter(lengths, (1, 3), 100).cut(np.arange(200), 2, Rest.WAITS)
+    pairs = [draft.rows.tolist() for draft in cut.drafts]
+    assert pairs == [[at, at + 2] for i in range(0, 200, 4) for at in (i, i + 1)]
     assert cut.pending.tolist() == []
 
 
