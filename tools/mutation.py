@@ -37,13 +37,15 @@ MODULES = {
         "state",
         "window",
     ],
-    "mnist-gan": ["exits", "neighbours", "topologies", "typed"],
+    "mnist-gan": ["exits", "topologies", "typed"],
     "optax-chains": ["decay_mask", "epsilon", "migrate", "report", "slots"],
 }
 _SETTINGS = """[mutmut]
 source_paths=src
 only_mutate=
 {files}
+also_copy=
+  README.md
 pytest_add_cli_args=
   -p
   no:cacheprovider

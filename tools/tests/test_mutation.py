@@ -82,6 +82,7 @@ def project(tool, tmp_path, monkeypatch):
             "from one_two._a import f\n\ndef test_f():\n    assert f(1) == 2\n"
         ),
         "pyproject.toml": "[tool.pytest.ini_options]\n",
+        "README.md": "",
         "untracked.txt": "",
     }
     for name, text in files.items():
