@@ -61,6 +61,11 @@ def test_a_step_op_by_op_is_timed_beside_the_compiled_one():
     [
         (["--stage", "x"], "invalid choice: 'x'"),
         (["--stage", "jaxpr", "--recipe", "x"], "recipe 'x': there is none"),
+        (["--stage", "jaxpr", "--out", "/dev/null/x"], "--out /dev/null/x: /dev/null"),
+        (
+            ["--stage", "jaxpr", "--batch-size", "1", "--out", "/"],
+            "--out /: is a folder; name",
+        ),
     ],
 )
 def test_what_cannot_be_done_is_said(call, arguments, complaint):

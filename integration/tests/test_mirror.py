@@ -2,6 +2,7 @@
 
 import numpy as np
 import pyarrow.parquet as pq
+import pytest
 
 from mnist_gan import _mirror
 from mnist_gan._run import RunFolder
@@ -25,6 +26,34 @@ def test_a_run_at_an_address_is_resumed_and_drawn_from(call, small, tmp_path):
     assert call("train", *options, "--steps", 5, "--resume=auto").code == 0
     assert "has taken its 5 steps" in call("train", *options, "--resume").err
     assert call("sample", there, "--out", tmp_path / "a.png").code == 0
+    # What looks at a run leaves its own files there, and touches no other.
+    before = (tmp_path / "bucket/run/metrics.parquet").stat().st_mtime_ns
+    assert call("evaluate", there, "--n", 200).code == 0
+    assert call("inspect", there, "--n", 1).code == 0
+    left = {path.name for path in (tmp_path / "bucket/run").iterdir()} - held
+    assert left == {"evaluation.json", "evaluation.png", "inspection.png"}
+    assert (tmp_path / "bucket/run/metrics.parquet").stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize("address", ["memory://run", "nosuch://bucket/run"])
+def test_an_address_that_cannot_hold_a_run(call, tmp_path, address):
+    for arguments in (
+        ("train", "--steps", 1, "--out", address),
+        ("sample", address, "--out", tmp_path / "a.png"),
+        ("evaluate", address),
+        ("inspect", address),
+    ):
+        said = call(*arguments)
+        assert said.code == 2
+        assert said.err.startswith(f"mnist-gan: {address}: a run is kept in a folder, ")
+
+
+def test_no_run_at_an_address(call, tmp_path):
+    there = f"file://{tmp_path}/none"
+    for command in ("evaluate", "inspect"):
+        said = call(command, there)
+        assert (said.code, said.err.count("\n")) == (2, 1)
+        assert said.err.startswith(f"mnist-gan: {there}: holds no run")
 
 
 def test_a_page_wants_a_folder(call):

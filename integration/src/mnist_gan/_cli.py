@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
+from types import TracebackType
 
 from mnist_gan import _cli_hosts, _cli_programs, _exits
 from mnist_gan._arguments import PROGRAM, Parser, place, positive, seed, whole
@@ -121,7 +122,9 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=raw,
         allow_abbrev=False,
     )
-    sample.add_argument("run", type=place, metavar="RUN", help="the run's folder")
+    sample.add_argument(
+        "run", type=place, metavar="RUN", help="the run's folder, or gs:// or s3://"
+    )
     sample.add_argument(
         "--n", type=whole(1, _MOST_SAMPLES), default=64, help="default: 64"
     )
@@ -144,7 +147,9 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=raw,
         allow_abbrev=False,
     )
-    evaluate.add_argument("run", type=Path, metavar="RUN", help="the run's folder")
+    evaluate.add_argument(
+        "run", type=place, metavar="RUN", help="the run's folder, or gs:// or s3://"
+    )
     evaluate.add_argument(
         "--n",
         type=whole(_FEWEST_JUDGED, _MOST_SAMPLES),
@@ -319,6 +324,15 @@ def _quiet_libraries() -> None:
     """Orbax and asyncio warn of what the errors here say in a line of their own."""
     for name in ("absl", "asyncio"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
+    sys.excepthook = _print_exception
+
+
+def _print_exception(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    """Leaves out what tensorstore prints of reads that nobody waits for any more."""
+    if not (kind is RuntimeError and str(error) == "Event loop is closed"):
+        sys.__excepthook__(kind, error, trace)
 
 
 def _complain(error: Exception | str, code: int) -> int:

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from mnist_gan._arguments import whole
+from mnist_gan._arguments import place, whole
 from mnist_gan._errors import UserError
 from mnist_gan._interrupts import Interrupts
 
@@ -68,7 +68,9 @@ def add_commands(commands: Any) -> None:
         "saliency, and gradients of single digits, as a table and as inspection.png.",
         _INSPECT_EXAMPLES,
     )
-    of_run.add_argument("run", type=Path, metavar="RUN", help="the run's folder")
+    of_run.add_argument(
+        "run", type=place, metavar="RUN", help="the run's folder, or gs:// or s3://"
+    )
     of_run.add_argument("--n", type=whole(1, 10_000), default=16, help="default: 16")
     of_run.add_argument("--seed", type=whole(0, 2**32 - 1), default=0)
 
@@ -125,7 +127,7 @@ def compile_step(arguments: argparse.Namespace, interrupted: Interrupts) -> int:
         return _export(arguments)
     from mnist_gan import _compile, _compile_report, _terminal  # noqa: PLC0415
     from mnist_gan._compile_cache import cache_folder  # noqa: PLC0415
-    from mnist_gan._files import check_writable, write_whole  # noqa: PLC0415
+    from mnist_gan._files import check_file, write_whole  # noqa: PLC0415
     from mnist_gan._recipes import find_recipe  # noqa: PLC0415
     from mnist_gan._topologies import find_topology  # noqa: PLC0415
 
@@ -140,7 +142,7 @@ def compile_step(arguments: argparse.Namespace, interrupted: Interrupts) -> int:
     report = _compile_report.CompileReport
     budget = report.read(arguments.budget) if arguments.budget else None
     if arguments.out:
-        check_writable(arguments.out, "--out")
+        check_file(arguments.out, "--out")
     out = _terminal.console()
     out.print(
         f"compiling {arguments.recipe} for {topology.chips} chips; that takes a minute "
@@ -165,9 +167,9 @@ def _export(arguments: argparse.Namespace) -> int:
     if not arguments.out:
         raise UserError("--platform: says for what, add --out FILE to say where to")
     from mnist_gan._export import write_export  # noqa: PLC0415
-    from mnist_gan._files import check_writable  # noqa: PLC0415
+    from mnist_gan._files import check_file  # noqa: PLC0415
 
-    check_writable(arguments.out, "--out")
+    check_file(arguments.out, "--out")
     write_export(
         arguments.recipe,
         batch_size=arguments.batch_size or 64,
@@ -182,10 +184,10 @@ def hlo(arguments: argparse.Namespace, interrupted: Interrupts) -> int:
     """Runs `mnist-gan hlo`."""
     del interrupted
     from mnist_gan import _hlo, _terminal  # noqa: PLC0415
-    from mnist_gan._files import check_writable, write_whole  # noqa: PLC0415
+    from mnist_gan._files import check_file, write_whole  # noqa: PLC0415
 
     if arguments.out:
-        check_writable(arguments.out, "--out")
+        check_file(arguments.out, "--out")
     stage = _hlo.lower(
         arguments.recipe,
         stage=arguments.stage,

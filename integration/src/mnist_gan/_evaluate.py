@@ -60,13 +60,13 @@ class Evaluation(NamedTuple):
     reference: Figures | None
 
 
-def evaluate(run: Path, *, n: int, seed: int, out: Console) -> Evaluation:
+def evaluate(run: Path | str, *, n: int, seed: int, out: Console) -> Evaluation:
     """Draws samples from a run's last checkpoint and judges them.
 
     Writes `evaluation.json` and `evaluation.png` into the run's folder.
 
     Args:
-      run: the run's folder.
+      run: the run's folder, or address.
       n: how many samples; figures compare only at equal numbers.
       seed: of the latents.
       out: where to report.
@@ -79,6 +79,7 @@ def evaluate(run: Path, *, n: int, seed: int, out: Console) -> Evaluation:
         are no longer there.
     """
     folder = RunFolder(run)
+    folder.pull()
     config = folder.load()
     recipe = find_recipe(config.recipe)
     like = jax.eval_shape(lambda: _game.init(recipe, config.seed))
@@ -123,6 +124,7 @@ def evaluate(run: Path, *, n: int, seed: int, out: Console) -> Evaluation:
         near=near,
         learned=learned,
     )
+    folder.push(folder.evaluation, folder.evaluation_page)
     out.print(table(evaluation))
     return evaluation
 

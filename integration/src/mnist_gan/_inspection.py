@@ -17,13 +17,13 @@ from mnist_gan._run import RunFolder
 _BESIDE = 63  # latents that each is drawn beside, as in a sheet of 64
 
 
-def inspect_run(run: Path, *, n: int, seed: int, out: Console) -> Findings:
+def inspect_run(run: Path | str, *, n: int, seed: int, out: Console) -> Findings:
     """Looks at a run's last checkpoint by derivatives.
 
     Writes `inspection.png` into the run's folder.
 
     Args:
-      run: the run's folder.
+      run: the run's folder, or address.
       n: how many made digits, and how many real ones.
       seed: of the latents.
       out: where to report.
@@ -35,6 +35,7 @@ def inspect_run(run: Path, *, n: int, seed: int, out: Console) -> Findings:
       UserError: if there is no such run, or it has no checkpoint yet.
     """
     folder = RunFolder(run)
+    folder.pull()
     config = folder.load()
     recipe = find_recipe(config.recipe)
     like = jax.eval_shape(lambda: _game.init(recipe, config.seed))
@@ -49,6 +50,7 @@ def inspect_run(run: Path, *, n: int, seed: int, out: Console) -> Findings:
     findings = inspect(derivatives, latents, real)
     out.print(table(findings))
     draw(folder.inspection_page, findings)
+    folder.push(folder.inspection_page)
     return findings
 
 

@@ -3,7 +3,10 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+import pyarrow as pa
 from pyarrow import fs
+
+from mnist_gan._errors import UserError
 
 _LOCAL = "file://"
 
@@ -29,9 +32,10 @@ def copy_new(address: str, folder: Path, names: Iterable[str]) -> None:
       names: of what is in it.
 
     Raises:
+      UserError: if there is no such kind of address.
       OSError: if the address cannot be read.
     """
-    store, root = fs.FileSystem.from_uri(address)
+    store, root = _store(address)
     for name in names:
         source = f"{root.rstrip('/')}/{name}"
         kind = store.get_file_info(source).type
@@ -51,9 +55,10 @@ def copy_out(folder: Path, address: str, names: Iterable[str]) -> None:
       names: of what to copy.
 
     Raises:
+      UserError: if there is no such kind of address.
       OSError: if the address cannot be written to.
     """
-    store, root = fs.FileSystem.from_uri(address)
+    store, root = _store(address)
     store.create_dir(root, recursive=True)
     for name in names:
         source, target = folder / name, f"{root.rstrip('/')}/{name}"
@@ -61,3 +66,13 @@ def copy_out(folder: Path, address: str, names: Iterable[str]) -> None:
             store.create_dir(target, recursive=True)
         if source.exists():
             fs.copy_files(str(source), target, destination_filesystem=store)
+
+
+def _store(address: str) -> tuple[fs.FileSystem, str]:
+    try:
+        return fs.FileSystem.from_uri(address)
+    except pa.ArrowInvalid as error:
+        raise UserError(
+            f"{address}: a run is kept in a folder, or at gs://, s3:// or file://, "
+            "which checkpoints can be written to; name one of these"
+        ) from error

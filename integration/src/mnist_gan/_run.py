@@ -97,10 +97,15 @@ class RunFolder:
         if self.address:
             _mirror.copy_new(self.address, self.path, self._mirrored)
 
-    def push(self) -> None:
-        """Brings what has been written here to the run's address."""
+    def push(self, *written: Path) -> None:
+        """Brings what has been written here to the run's address.
+
+        Args:
+          *written: the files; by default all that a training run writes.
+        """
         if self.address:
-            _mirror.copy_out(self.path, self.address, self._mirrored)
+            names = [path.name for path in written] or self._mirrored
+            _mirror.copy_out(self.path, self.address, names)
 
     @property
     def _mirrored(self) -> list[str]:

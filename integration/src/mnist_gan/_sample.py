@@ -11,7 +11,7 @@ import arrow_jax
 from mnist_gan import _game, _pictures
 from mnist_gan._checkpoints import load_last
 from mnist_gan._errors import UserError
-from mnist_gan._files import check_writable
+from mnist_gan._files import check_file
 from mnist_gan._recipes import Recipe, find_recipe
 from mnist_gan._run import RunFolder
 
@@ -67,9 +67,7 @@ def sample(run: Path | str, *, n: int, seed: int, out: Path) -> None:
     """
     if out.suffix not in _ENDINGS:
         raise UserError(f"--out {out}: ends in neither {' nor '.join(_ENDINGS)}")
-    if out.is_dir():
-        raise UserError(f"--out {out}: is a folder; name a file in it")
-    check_writable(out, "--out")
+    check_file(out, "--out")
     folder = RunFolder(run)
     folder.pull()
     config = folder.load()
