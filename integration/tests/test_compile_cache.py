@@ -3,6 +3,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jax
 import pytest
 
 from mnist_gan._compile_cache import cache_folder
@@ -34,9 +35,11 @@ def run(**environment):
 
 
 def test_the_second_process_finds_what_the_first_compiled(tmp_path):
+    """But for an older jax, which would not be quiet about it."""
+    kept = jax.__version_info__ >= (0, 11)
     assert run(XDG_CACHE_HOME=str(tmp_path)) == 0
-    assert any((tmp_path / "mnist-gan/xla").iterdir())
-    assert run(XDG_CACHE_HOME=str(tmp_path)) > 0
+    assert any(tmp_path.glob("mnist-gan/xla/*")) == kept
+    assert (run(XDG_CACHE_HOME=str(tmp_path)) > 0) == kept
 
 
 def test_a_place_that_the_user_names_is_taken(tmp_path):

@@ -5,7 +5,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from mnist_gan import _metrics
+from mnist_gan import _game, _metrics
 
 
 def test_the_folder_holds_what_it_promises(finished):
@@ -20,6 +20,27 @@ def test_the_folder_holds_what_it_promises(finished):
         "samples.png",
         "tensorboard",
     ]
+
+
+def test_the_step_is_traced_once_a_run(call, small, tmp_path, monkeypatch):
+    """Neither the end of an epoch nor a checkpoint has another program compiled."""
+    traced, update = [], _game.update
+
+    def counted(recipe, mesh):
+        steps = update(recipe, mesh)
+
+        def count(state, images):
+            traced.append(len(images))
+            return steps(state, images)
+
+        return count
+
+    monkeypatch.setattr(_game, "update", counted)
+    options = ("--data", small, "--devices", 1, "--out", tmp_path / "run")
+    said = call("train", *options, "--batch-size", 16, "--steps", 3)
+    assert (said.code, traced) == (0, [1]), said.err  # 40 digits: two batches an epoch
+    said = call("train", *options, "--resume", "--steps", 5)
+    assert (said.code, traced) == (0, [1, 1]), said.err
 
 
 def test_the_config_says_what_was_run(finished, config):

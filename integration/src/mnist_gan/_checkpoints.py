@@ -7,10 +7,12 @@ import jax
 import jax.numpy as jnp
 import orbax.checkpoint as ocp
 
-from mnist_gan._errors import UserError
+from mnist_gan._checksums import checksums
+from mnist_gan._errors import UserError, is_lost_collective
 from mnist_gan._game import TrainState
 
 _KEPT = 2
+_SUMS = "checksums"  # beside the loader's position
 
 
 class Checkpoint(NamedTuple):
@@ -37,8 +39,8 @@ class _Manager(ocp.CheckpointManager):
 
 
 @jax.jit
-def _copy(state: TrainState) -> TrainState:
-    return jax.tree.map(jnp.copy, state)
+def _copy(state: TrainState) -> tuple[TrainState, dict[str, jax.Array]]:
+    return jax.tree.map(jnp.copy, state), checksums(state)
 
 
 class Checkpoints:
@@ -70,14 +72,17 @@ class Checkpoints:
           UserError: if it cannot be written, or the one before could not; those before
             are still whole.
         """
+        state, sums = _copy(checkpoint.state)
+        data = checkpoint.data | {_SUMS: _numbers(sums)}
         arguments = ocp.args.Composite(
-            state=ocp.args.StandardSave(_copy(checkpoint.state)),
-            data=ocp.args.JsonSave(checkpoint.data),
+            state=ocp.args.StandardSave(state), data=ocp.args.JsonSave(data)
         )
         step = int(checkpoint.state.step)
         try:
             self._manager.save(step, args=arguments)
         except (ValueError, OSError, RuntimeError) as error:
+            if is_lost_collective(error):  # another process is gone, not the disk
+                raise
             raise self._unwritten(f"of step {step:,}", error) from error
 
     def finish(self) -> None:
@@ -85,6 +90,8 @@ class Checkpoints:
         try:
             self._manager.wait_until_finished()
         except (ValueError, OSError, RuntimeError) as error:
+            if is_lost_collective(error):
+                raise
             raise self._unwritten("begun last", error) from error
 
     def _unwritten(self, which: str, error: Exception) -> UserError:
@@ -129,13 +136,17 @@ class Checkpoints:
         )
         try:
             restored = self._manager.restore(step, args=arguments)
-        except (ValueError, KeyError, TypeError, OSError) as error:
+            state, data = restored["state"], dict(restored["data"])
+            _compare(data.pop(_SUMS, {}), _numbers(jax.jit(checksums)(state)))
+        except Exception as error:  # orbax raises that very type, too
+            if is_lost_collective(error):
+                raise
             raise UserError(
                 f"{self._folder}/{step}: the checkpoint cannot be read "
                 f"({_first_line(error)}); delete that folder to go on from the one "
                 "before"
             ) from error
-        return Checkpoint(restored["state"], restored["data"])
+        return Checkpoint(state, data)
 
     def close(self) -> None:
         """Lets go of the folder."""
@@ -165,6 +176,16 @@ def load_last(run: Path | str, folder: Path | str, like: TrainState) -> TrainSta
         return checkpoints.restore(like, None).state
     finally:
         checkpoints.close()
+
+
+def _numbers(sums: dict[str, jax.Array]) -> dict[str, int]:
+    return {name: int(own.addressable_data(0)) for name, own in sums.items()}
+
+
+def _compare(written: dict[str, int], read: dict[str, int]) -> None:
+    others = [name for name in written if read.get(name) != written[name]]
+    if others:
+        raise ValueError(f"{others[0]} has other bits than were written")
 
 
 def _first_line(error: Exception) -> str:

@@ -52,7 +52,8 @@ def add_join(parser: argparse.ArgumentParser) -> None:
         type=whole(1, 86_400),
         default=300,
         metavar="SECONDS",
-        help="without a step; ten times that for the first (default: 300)",
+        help="without a step; ten times that for the first, and, 300 at most, for the "
+        "others to come (default: 300)",
     )
 
 

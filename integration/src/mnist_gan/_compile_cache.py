@@ -7,6 +7,8 @@ import jax
 
 # Below that looking a program up is not worth its file.
 _SECONDS = 0.5
+# An older jax logs an error, of a page, for each program that it finds for a CPU.
+_QUIET = (0, 11)
 
 
 def cache_folder(kind: str) -> Path:
@@ -26,9 +28,10 @@ def keep_programs() -> None:
     """Lets jax keep what it compiles, and find it again, in a folder of ours.
 
     `JAX_COMPILATION_CACHE_DIR` says another place, a bucket too;
-    `JAX_ENABLE_COMPILATION_CACHE=0` none. Where nothing can be written nothing is kept.
+    `JAX_ENABLE_COMPILATION_CACHE=0` none. Where nothing can be written nothing is kept,
+    and nothing by a jax before 0.11.
     """
-    if "JAX_COMPILATION_CACHE_DIR" in os.environ:
+    if "JAX_COMPILATION_CACHE_DIR" in os.environ or jax.__version_info__ < _QUIET:
         return
     folder = cache_folder("xla")
     try:

@@ -18,3 +18,24 @@ class HostsError(Exception):
 
     The message names it; the command line exits with code 70.
     """
+
+
+def is_lost_collective(error: BaseException) -> bool:
+    """Whether XLA says that another process has broken off what both were doing.
+
+    It raises several types then, and libraries wrap them.
+
+    Example:
+      >>> is_lost_collective(ValueError("UNKNOWN: Gloo AllGather failed: Connection"))
+      True
+      >>> is_lost_collective(OSError("No space left on device"))
+      False
+    """
+    if isinstance(error, (UserError, DivergedError, HostsError)):
+        return False  # which say already what happened
+    cause = error.__cause__ or error.__context__
+    return (
+        type(error).__name__ in {"JaxRuntimeError", "XlaRuntimeError"}
+        or "Gloo " in str(error)
+        or (cause is not None and is_lost_collective(cause))
+    )

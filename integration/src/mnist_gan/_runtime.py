@@ -5,8 +5,11 @@ says (Slurm, a TPU pod, a JobSet), or the options do.
 """
 
 import contextlib
+import math
 import os
 import signal
+import sys
+import threading
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -15,12 +18,13 @@ import jax
 from jax.experimental import multihost_utils
 
 from mnist_gan import _exits
-from mnist_gan._errors import UserError
+from mnist_gan._errors import UserError, is_lost_collective
 from mnist_gan._hosts import Hosts
 from mnist_gan._interrupts import Interrupts
 from mnist_gan._watch import Limits, Watch
 
-_START = 300  # seconds for the last process to come
+_START = 300  # seconds for the last process to come, at most
+_LATE = 60  # jax's own end of that wait is an abort that says nothing of processes
 _HEARTBEAT = 100  # jax's own; the watch names a lost process before
 
 
@@ -32,14 +36,17 @@ class Join(NamedTuple):
       processes: how many.
       process_id: which this is.
       hang_after: seconds without a step after which the run counts as lost.
-      start_within: seconds for the last process to come.
     """
 
     coordinator: str | None = None
     processes: int | None = None
     process_id: int | None = None
     hang_after: float = 300.0
-    start_within: int = _START
+
+    @property
+    def start_within(self) -> float:
+        """Seconds for the last process to come."""
+        return min(_START, 10 * self.hang_after)
 
 
 class Runtime(NamedTuple):
@@ -81,7 +88,7 @@ def runtime(join: Join, interrupted: Interrupts) -> Generator[Runtime]:
     limits = Limits.after(join.hang_after)
     if hosts.count == 1:
         stops = lambda _: bool(interrupted)  # noqa: E731
-        yield Runtime(hosts, Watch(hosts, limits), stops, join.hang_after)
+        yield Runtime(hosts, Watch(hosts, limits), stops, limits.first)
         return
     # Two threads that start collectives may start them in another order than those of
     # another process do, which nothing would notice; so only this one may.
@@ -89,12 +96,12 @@ def runtime(join: Join, interrupted: Interrupts) -> Generator[Runtime]:
     with guard, _signals(interrupted), Watch(hosts, limits) as watch:
         stops = multihost_utils.reached_preemption_sync_point
         try:
-            yield Runtime(hosts, watch, stops, join.hang_after)
-            hosts.barrier("the end", seconds=join.hang_after)
+            yield Runtime(hosts, watch, stops, limits.first)
+            hosts.barrier("the end", seconds=limits.first)
         except BaseException as error:
             if not ours:
                 raise
-            if isinstance(error, jax.errors.JaxRuntimeError):
+            if is_lost_collective(error):
                 watch.explain()
             watch.leave(_exits.ending_of(error))
     if ours:
@@ -138,7 +145,7 @@ def initialize(join: Join, environment: Mapping[str, str]) -> bool:
     if jax.distributed.is_initialized():
         return False
     limits = {
-        "initialization_timeout": join.start_within,
+        "initialization_timeout": math.ceil(join.start_within + _LATE),
         "heartbeat_timeout_seconds": _HEARTBEAT,
         "shutdown_timeout_seconds": 30,
     }
@@ -146,17 +153,43 @@ def initialize(join: Join, environment: Mapping[str, str]) -> bool:
         coordinator = _check(*given)
         local = coordinator.startswith(("127.0.0.1:", "localhost:"))
         bind = coordinator if local else None  # else reachable from elsewhere
-        jax.distributed.initialize(*given, coordinator_bind_address=bind, **limits)
+        with _patience(join):
+            jax.distributed.initialize(*given, coordinator_bind_address=bind, **limits)
         return True
     if not asks(environment):
         return False
     try:
-        jax.distributed.initialize(**limits)
+        with _patience(join):
+            jax.distributed.initialize(**limits)
     except ValueError as error:  # a machine with a TPU, and no other
         if "coordinator_address" not in str(error):
             raise
         return False
     return True
+
+
+@contextlib.contextmanager
+def _patience(join: Join) -> Generator[None]:
+    """Ends this process in words when the others do not come while the block runs."""
+
+    def give_up() -> None:
+        of = "" if join.processes is None else f" all {join.processes}"
+        at = join.coordinator or "of the environment"
+        sys.stderr.write(
+            f"mnist-gan: waited {join.start_within:g} s for{of} processes to come; "
+            "start the same command on every host, with another --process-id each, "
+            f"and see that the coordinator {at} can be reached from here\n"
+        )
+        sys.stderr.flush()
+        os._exit(_exits.HANGS)
+
+    timer = threading.Timer(join.start_within, give_up)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def asks(environment: Mapping[str, str], devices: Path = Path("/dev")) -> bool:
