@@ -38,16 +38,7 @@ SITE = ["furo>=2025.9", "myst-nb>=1.3", "sphinx>=8.2"]
 @nox.session(name="tests-tools", python=NEWEST)
 def tests_tools(session: nox.Session) -> None:
     """Test the programs in tools/."""
-    needs = [
-        "griffe>=1.7",
-        "mutmut>=3.8",
-        "nox",
-        "pytest",
-        "sphinx>=8.2",
-        "towncrier>=24.8",
-        "uv",
-    ]
-    session.install(*needs, "-e", str(HARNESS))
+    session.install(*TOOLS, "-e", str(HARNESS))
     session.chdir(ROOT / "tools")
     session.run("pytest", "--forbid-skips", *session.posargs)
 
