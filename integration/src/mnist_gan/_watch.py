@@ -87,7 +87,9 @@ class Watch:
 
         What XLA says then ("connection closed by peer") does not name the process.
         """
-        self._thread.join(self._limits.silence + 3)
+        until = self._tick + self._limits.silence + 3
+        while self._thread.is_alive() and self._tick < until:
+            self._thread.join(0.1)
 
     def _run(self) -> None:
         # Ticks, not the clock: a process that was stopped has not waited.
