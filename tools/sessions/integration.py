@@ -7,7 +7,7 @@ import nox
 import release_check
 
 from . import steps
-from .places import INTEGRATION, MIDDLE, NEWEST, PACKAGES, ROOT, test_group
+from .places import INTEGRATION, MIDDLE, NEWEST, OLDEST, PACKAGES, ROOT, test_group
 
 
 @nox.session(python=NEWEST, tags=["mnist-gan"])
@@ -24,6 +24,15 @@ def nightly(session: nox.Session) -> None:
     session.install("-e", str(INTEGRATION), test_group(INTEGRATION))
     session.chdir(INTEGRATION)
     session.run("pytest", "--forbid-skips", "--nightly", *session.posargs)
+
+
+@nox.session(name="minimums-mnist_gan", python=OLDEST, default=False)
+def minimums_mnist_gan(session: nox.Session) -> None:
+    """Test the MNIST GAN on the oldest Python, with the lowest releases it allows."""
+    needs = ["-e", str(INTEGRATION), test_group(INTEGRATION)]
+    session.install("--resolution=lowest-direct", *needs)
+    session.chdir(INTEGRATION)
+    session.run("pytest", "--forbid-skips", *session.posargs)
 
 
 @nox.session(name="pinned-mnist_gan", python=MIDDLE, default=False)

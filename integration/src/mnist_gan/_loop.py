@@ -219,6 +219,8 @@ def _loop(
     most = max(updates)
     draw_every = max(1, steps // _PICTURES)
     log = Log(metrics, view, plan.config.batch_size)
+    # Weights may lie on devices of other processes, too.
+    gather = jax.jit(lambda tree: tree, out_shardings=plan.placement.replicated)
     _check_state(plan, state, batches)
     ended = False
     dispatches = 0
@@ -241,7 +243,8 @@ def _loop(
             checkpoints.save(Checkpoint(state, batches.state()))
         if ended or step % draw_every == 0:
             log.catch_up()
-            average = _whole(plan, state.average)
+            whole = gather(state.average)
+            average = jax.tree.map(lambda leaf: leaf.addressable_data(0), whole)
             if metrics is not None:
                 _draw(plan, average, metrics)
                 plan.folder.push()
@@ -258,12 +261,6 @@ def _check_state(plan: Plan, state: _game.TrainState, batches: Any) -> None:
             "the order of the digits": batches.state(),
         }
         _agreement.check_same(hosts, facts, seconds=plan.runtime.patience)
-
-
-def _whole(plan: Plan, tree: Any) -> Any:
-    """This process's own copy of a tree that may lie on devices of others."""
-    together = jax.jit(lambda x: x, out_shardings=plan.placement.replicated)(tree)
-    return jax.tree.map(lambda leaf: leaf.addressable_data(0), together)
 
 
 def _draw(plan: Plan, average: Any, metrics: Metrics) -> None:
