@@ -8,7 +8,6 @@ import sys
 import warnings
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
-from types import TracebackType
 
 from mnist_gan import _cli_hosts, _cli_programs, _exits
 from mnist_gan._arguments import PROGRAM, Parser, place, positive, seed, whole
@@ -324,15 +323,13 @@ def _quiet_libraries() -> None:
     """Orbax and asyncio warn of what the errors here say in a line of their own."""
     for name in ("absl", "asyncio"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    sys.excepthook = _print_exception
+    sys.unraisablehook = _report_unraisable
 
 
-def _print_exception(
-    kind: type[BaseException], error: BaseException, trace: TracebackType | None
-) -> None:
-    """Leaves out what tensorstore prints of reads that nobody waits for any more."""
-    if not (kind is RuntimeError and str(error) == "Event loop is closed"):
-        sys.__excepthook__(kind, error, trace)
+def _report_unraisable(unraisable: "sys.UnraisableHookArgs") -> None:
+    """Leaves out what tensorstore reports of reads that nobody waits for any more."""
+    if str(unraisable.exc_value) != "Event loop is closed":
+        sys.__unraisablehook__(unraisable)
 
 
 def _complain(error: Exception | str, code: int) -> int:
