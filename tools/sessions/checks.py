@@ -153,5 +153,5 @@ def types(session: nox.Session) -> None:
     extras = ["chex-harness[hypothesis]", "optax-chains[privacy]"]
     needs = [f"-e{ROOT}/packages/{extra}" for extra in extras]
     session.install("-e", str(INTEGRATION), test_group(INTEGRATION), *needs)
-    session.install("pyrefly>=1.5")
+    session.install("nox", "pyrefly>=1.5", BROWSER)
     session.run("pyrefly", "check")
