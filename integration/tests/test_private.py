@@ -1,14 +1,17 @@
 """What a private run promises: each digit clipped, noise added, padding unseen."""
 
+import json
+
 import haiku as hk
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+import scipy.stats
 
 from chex_harness import assert_trees_close
-from mnist_gan import _batches, _game, _private
+from mnist_gan import _batches, _game, _private, _secret, _train
 from mnist_gan._devices import place
 from mnist_gan._digits import load
 from mnist_gan._errors import UserError
@@ -170,13 +173,30 @@ def test_epsilon_is_that_of_the_account_by_moments_or_a_little_less():
     found = _private.spent(privacy, batch_size=256, rows=60_000, steps=14_000)
     assert 2.2 < found < 2.6  # 2.6 by the moments of Mironov et al.
     assert _private.spent(privacy, batch_size=256, rows=60_000, steps=0) == 0
+
+
+def test_the_statement_says_what_is_given_away_and_what_to_keep():
+    privacy = _private.Privacy(1.0, noise_multiplier=1.1)
     config = Config("private", 14_000, 256, 0, "x", 60_000, "y")
-    said = _private.statement(privacy, config, steps=14_000)
-    assert said.startswith(
-        f"private: epsilon {found:.2f} at delta 1e-05 after 14,000 steps, for the "
-        "samples and the generator."
+    account = _private.account(privacy, config, steps=14_000)
+    assert 2.2 < account["epsilon"] < 2.7
+    assert account["sampling_rate"] == 256 / 60_000
+    assert _private.statement(account) == (
+        f"private: epsilon {account['epsilon']:.2f} at delta 5.5e-06 after 14,000 "
+        "steps, for one digit added or left out. It holds for samples.png, "
+        "samples.parquet and privacy.json. Keep all else in the folder to yourself, "
+        "and secret.key above all."
     )
-    assert "Keep the seed, the checkpoints and the losses to yourself" in said
+    weak = _private.statement(account | {"epsilon": 20.4})
+    assert "left out. Above 10 that promises little: take more digits, or fewer" in weak
+
+
+def test_fewer_than_one_batch_in_a_thousand_million_is_too_large():
+    """By the exact tail of the binomial distribution."""
+    for mean in (1, 8, 11, 30, 52, 64, 100, 128, 256, 1000):
+        for rows in (max(mean, 40), 10_000, 60_000):
+            too_large = scipy.stats.binom.sf(_private.capacity(mean), rows, mean / rows)
+            assert too_large < 1e-9
 
 
 @pytest.mark.devices(5)
@@ -193,7 +213,7 @@ def test_a_private_recipe_asks_for_nothing_that_would_leak():
             assert recipe.penalty is None, name
 
 
-def test_a_run_says_what_it_gives_away_and_keeps_its_own_seed(
+def test_a_run_says_what_it_gives_away_and_goes_on_with_its_secret(
     call, config, tmp_path, monkeypatch
 ):
     monkeypatch.setitem(RECIPES, "private", small(noise_multiplier=1.0))
@@ -201,16 +221,49 @@ def test_a_run_says_what_it_gives_away_and_keeps_its_own_seed(
     options = ("--recipe", "private", "--devices", 1, "--out", out)
     first = call("train", "--steps", 2, *options)
     assert first.code == 0, first.err
-    kept = config(out)
-    epsilon = _private.spent(
-        RECIPES["private"].privacy, batch_size=16, rows=10_000, steps=2
-    )
-    assert f"epsilon {epsilon:.2f} at delta 1e-05 after 2 steps" in first.out
-    assert kept["seed"] > 0  # one in 2**31 is 0
+    assert "2 steps of 16 digits on average, on 1 CPU" in first.out
+    privacy = RECIPES["private"].privacy
+    epsilon = _private.spent(privacy, batch_size=16, rows=10_000, steps=2)
+    assert f"epsilon {epsilon:.2f} at delta 4.0e-05 after 2 steps" in first.out
+    assert json.loads((out / "privacy.json").read_text())["epsilon"] == epsilon
+    secret = out / "secret.key"
+    kept, before = secret.read_text(), config(out)
+    assert len(kept) == 33
+    assert secret.stat().st_mode & 0o777 == 0o600
+    assert before["sha256"] != load(None).sha256
+
+    secret.write_text("hunter2")
+    refused = call("train", "--resume", "--steps", 3, "--out", out)
+    assert refused.code == 2
+    assert "secret.key: holds no secret (hunter2), and a private run" in refused.err
+    secret.unlink()
+    refused = call("train", "--resume", "--steps", 3, "--out", out)
+    assert "holds no secret (No such file or directory)" in refused.err
+
+    secret.write_text(kept)
     again = call("train", "--resume", "--steps", 3, "--out", out)
     assert again.code == 0, again.err
-    assert config(out)["seed"] == kept["seed"]
-    assert "after 3 steps" in again.out
+    assert config(out) == before | {"steps": 3}
+    assert secret.read_text() == kept
+    assert json.loads((out / "privacy.json").read_text())["steps"] == 3
+    done = call("train", "--resume", "--steps", 3, "--out", out)
+    assert done.code == 2
+    assert "epsilon" not in done.out  # which would be of no run
+
+
+def test_a_seed_decides_the_first_weights_and_nothing_else(call, tmp_path, monkeypatch):
+    """Whoever finds it in the weights does not know the noise, nor the draws."""
+    monkeypatch.setitem(RECIPES, "private", small())
+    losses, folders = [], [tmp_path / "a", tmp_path / "b"]
+    for out in folders:
+        options = ("--recipe", "private", "--devices", 1, "--seed", 7)
+        assert call("train", "--steps", 2, *options, "--out", out).code == 0
+        table = pq.read_table(out / "metrics.parquet")
+        losses.append(table["disc_loss"].to_pylist())
+    assert losses[0][0] != losses[1][0]
+    secrets = [(out / "secret.key").read_text() for out in folders]
+    assert len({_secret.draws_seed(secret) for secret in secrets}) == 2
+    assert len({_secret.key_data(secret).tobytes() for secret in secrets}) == 2
 
 
 def test_a_resumed_run_is_the_run_that_was_not_stopped(call, tmp_path, monkeypatch):
@@ -218,6 +271,8 @@ def test_a_resumed_run_is_the_run_that_was_not_stopped(call, tmp_path, monkeypat
     options = ("--recipe", "private", "--devices", 1, "--seed", 7)
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     assert call("train", "--steps", 4, *options, "--out", whole).code == 0
+    secret = (whole / "secret.key").read_text().strip()
+    monkeypatch.setattr(_train, "new_secret", lambda: secret)
     assert call("train", "--steps", 2, *options, "--out", parts).code == 0
     resumed = ("--resume", "--steps", 4, "--devices", 1, "--out", parts)
     assert call("train", *resumed).code == 0

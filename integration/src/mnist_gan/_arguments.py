@@ -45,4 +45,6 @@ def place(text: str) -> Path | str:
       >>> place("gs://bucket/run")
       'gs://bucket/run'
     """
+    if not text.strip():
+        raise argparse.ArgumentTypeError("is empty; name a folder, or an address")
     return text if "://" in text else Path(text)

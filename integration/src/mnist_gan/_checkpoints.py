@@ -190,4 +190,4 @@ def _compare(written: dict[str, int], read: dict[str, int]) -> None:
 
 def _first_line(error: Exception) -> str:
     lines = str(error).strip().splitlines() or [type(error).__name__]
-    return lines[0][:200]
+    return lines[0].partition(" See full TensorStore details")[0][:200]

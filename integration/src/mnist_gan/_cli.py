@@ -86,7 +86,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     train.add_argument("--seed", type=seed, metavar="N", help="default: 0")
     train.add_argument(
-        "--recipe", metavar="NAME", help="fast (the default), best or reference"
+        "--recipe",
+        metavar="NAME",
+        help="fast (default), best, private or reference",
     )
     train.add_argument(
         "--html", action="store_true", help="leave report.html too, one page of it all"

@@ -70,6 +70,8 @@ class CompileReport:
         Raises:
           UserError: if it is something else.
         """
+        if path.exists() and not path.is_file():  # a device may have no end
+            raise UserError(f"{path}: is no file, wanted a report")
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
             return cls(**_checked(content))

@@ -16,6 +16,7 @@ from mnist_gan._checkpoints import load_last
 from mnist_gan._files import write_whole
 from mnist_gan._frechet import frechet_distance, moments
 from mnist_gan._neighbours import nearest, share_of_copies
+from mnist_gan._private import KEEP
 from mnist_gan._recipes import find_recipe
 from mnist_gan._run import RunFolder
 from mnist_gan._sample import draw
@@ -126,6 +127,8 @@ def evaluate(run: Path | str, *, n: int, seed: int, out: Console) -> Evaluation:
     )
     folder.push(folder.evaluation, folder.evaluation_page)
     out.print(table(evaluation))
+    if recipe.privacy:
+        out.print(KEEP)
     return evaluation
 
 

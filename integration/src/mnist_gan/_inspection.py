@@ -11,6 +11,7 @@ from mnist_gan import _digits, _game
 from mnist_gan._checkpoints import load_last
 from mnist_gan._files import write_whole
 from mnist_gan._inspect import Derivatives, Findings, inspect
+from mnist_gan._private import KEEP
 from mnist_gan._recipes import find_recipe
 from mnist_gan._run import RunFolder
 
@@ -49,6 +50,8 @@ def inspect_run(run: Path | str, *, n: int, seed: int, out: Console) -> Findings
     derivatives = Derivatives(recipe, state.average, state.params.disc, others)
     findings = inspect(derivatives, latents, real)
     out.print(table(findings))
+    if recipe.privacy:
+        out.print(KEEP)
     draw(folder.inspection_page, findings)
     folder.push(folder.inspection_page)
     return findings

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
+import numpy as np
 from rich.console import Console
 
 import arrow_jax
 from haiku_nets import parameter_table
-from mnist_gan import _agreement, _game, _pictures, _terminal
+from mnist_gan import _agreement, _game, _pictures, _private, _secret, _terminal
 from mnist_gan._batches import open_loader, seen
 from mnist_gan._checkpoints import Checkpoint, Checkpoints
 from mnist_gan._devices import Placement
@@ -48,6 +49,7 @@ class Plan(NamedTuple):
       placement: the devices.
       dataset: the digits, decoded.
       runtime: the processes.
+      secret: of a private run.
     """
 
     folder: RunFolder
@@ -56,6 +58,17 @@ class Plan(NamedTuple):
     placement: Placement
     dataset: arrow_jax.Dataset
     runtime: Runtime
+    secret: str | None = None
+
+    @property
+    def order(self) -> int:
+        """The seed of which digits are in which batch."""
+        return _secret.draws_seed(self.secret) if self.secret else self.config.seed
+
+    @property
+    def key_data(self) -> np.ndarray | None:
+        """The first key's numbers, where they are not the seed's."""
+        return _secret.key_data(self.secret) if self.secret else None
 
 
 class Outcome(NamedTuple):
@@ -92,19 +105,24 @@ def run(
       DivergedError: if the losses stop being finite.
       HostsError: if the processes do not agree, or one is missing.
     """
-    folder, config, recipe, placement, dataset, runtime = plan
+    folder, config, recipe, placement, dataset, runtime, _ = plan
 
-    def init() -> _game.TrainState:
-        return _game.init(recipe, config.seed)
+    def init(key_data: jax.Array | None) -> _game.TrainState:
+        state = _game.init(recipe, config.seed)
+        if key_data is None:
+            return state
+        return state._replace(key=jax.random.wrap_key_data(key_data))
 
-    abstract = jax.eval_shape(init)
+    # An argument, since what is in a program is kept with it.
+    key_data = plan.key_data
+    abstract = jax.eval_shape(init, key_data)
     lies = layout(abstract, placement)
     for params in abstract.params:
         out.print()
         out.print(_terminal.model_table(parameter_table(params)))
     out.print()
 
-    loader = open_loader(recipe, dataset, seed=config.seed, sharding=placement.spread)
+    loader = open_loader(recipe, dataset, seed=plan.order, sharding=placement.spread)
     lowered = _lower(plan, lies, abstract, seen(loader.spec))
     _check_alike(plan, {n: lower.as_text() for n, lower in lowered.items()})
     with ThreadPoolExecutor(1) as pool:  # XLA compiles two programs at a time
@@ -113,7 +131,7 @@ def run(
         if restored:
             state, position = restored
         else:
-            state = jax.jit(init, out_shardings=lies)()
+            state = jax.jit(init, out_shardings=lies)(key_data)
             position = None
         updates = compiling.result()
     first = int(state.step)
@@ -128,7 +146,8 @@ def run(
     if interrupted and runtime.hosts.count == 1:
         return Outcome(first, stopped=True, saved=restored is not None)
 
-    batches = loader.resume(position) if position else iter(loader)
+    _introduce(plan, out, anew=bool(resume) and not restored)
+    batches = _go_on(plan, loader, position, step=first) if position else iter(loader)
     view = _terminal.progress(out, done=first, steps=config.steps)
     with (
         _kept(plan, first if resume else None) as metrics,
@@ -146,6 +165,26 @@ def run(
             view=view,
             checkpoints=checkpoints,
         )
+
+
+def _introduce(plan: Plan, out: Console, *, anew: bool) -> None:
+    """Says what is not as usual."""
+    if plan.recipe.privacy:
+        config = plan.config
+        account = _private.account(plan.recipe.privacy, config, steps=config.steps)
+        out.print(_private.statement(account))
+    if anew:
+        out.print("no checkpoint yet: from the first step")
+
+
+def _go_on(plan: Plan, loader: arrow_jax.Loader, position: Any, *, step: int) -> Any:
+    try:
+        return loader.resume(position)
+    except arrow_jax.ArrowJaxError as error:
+        raise UserError(
+            f"{plan.folder}/checkpoints/{step}: the checkpoint cannot be read "
+            f"({error}); delete that folder to go on from the one before"
+        ) from error
 
 
 def _check_alike(plan: Plan, programs: dict[int, str]) -> None:
@@ -166,7 +205,11 @@ def _kept(plan: Plan, after: int | None) -> Generator[Metrics | None]:
     with contextlib.ExitStack() as stack:
         metrics = None
         if runtime.hosts.first:
-            stack.enter_context(folder.claimed(plan.config, resume=after is not None))
+            stack.enter_context(
+                folder.claimed(
+                    plan.config, resume=after is not None, secret=plan.secret
+                )
+            )
             metrics = Metrics(folder.metrics, folder.events, after=after)
             stack.enter_context(contextlib.closing(metrics))
         runtime.hosts.barrier("the run's folder", seconds=runtime.patience)

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from mnist_gan._files import write_whole
+from mnist_gan._private import KEEP
 from mnist_gan._recipes import find_recipe
 from mnist_gan._run import RunFolder
 
@@ -48,9 +49,11 @@ def write_report(folder: RunFolder) -> Path:
       UserError: if there is no run.
     """
     config = folder.load()
+    recipe = find_recipe(config.recipe)
     parts = [
         f"<h1>{html.escape(folder.path.name)}: {html.escape(config.recipe)}</h1>",
-        f"<p>{html.escape(find_recipe(config.recipe).about)}.</p>",
+        f"<p>{html.escape(recipe.about)}.</p>",
+        f"<p><strong>{KEEP}</strong></p>" if recipe.privacy else "",
         _table(
             {
                 "steps": f"{_steps_taken(folder):,} of {config.steps:,}",

@@ -14,6 +14,7 @@ from typing import Any
 from mnist_gan import _mirror
 from mnist_gan._errors import UserError
 from mnist_gan._files import check_writable, remove_leftovers, write_whole
+from mnist_gan._secret import is_secret
 from mnist_gan._typed import resume_command
 
 _TYPES = dict.fromkeys(("recipe", "data", "sha256"), str) | dict.fromkeys(
@@ -88,6 +89,8 @@ class RunFolder:
         self.evaluation = path / "evaluation.json"
         self.evaluation_page = path / "evaluation.png"
         self.inspection_page = path / "inspection.png"
+        self.secret = path / "secret.key"
+        self.account = path / "privacy.json"
 
     def __str__(self) -> str:
         return str(self._place)
@@ -134,12 +137,15 @@ class RunFolder:
             )
 
     @contextlib.contextmanager
-    def claimed(self, config: Config, *, resume: bool) -> Generator[None]:
+    def claimed(
+        self, config: Config, *, resume: bool, secret: str | None = None
+    ) -> Generator[None]:
         """Holds the folder for this process, and states in it what the run is.
 
         Args:
           config: the run.
           resume: whether the run is there already.
+          secret: of a private run.
 
         Yields:
           Nothing; the folder is given up after the block, or when the process dies.
@@ -148,8 +154,14 @@ class RunFolder:
           UserError: if another process holds it, or has made a run in it since
             `check_new`.
         """
-        self.path.mkdir(parents=True, exist_ok=True)
-        with (self.path / ".lock").open("w") as lock:
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            lock = (self.path / ".lock").open("w")
+        except OSError as error:
+            raise UserError(
+                f"--out {self}: cannot be made ({error.strerror}); name another folder"
+            ) from error
+        with lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -162,12 +174,16 @@ class RunFolder:
             for path in (*self._files, self.config):
                 remove_leftovers(path)
             self.save(config)
+            if secret:
+                self.secret.touch(mode=0o600)
+                self.secret.write_text(f"{secret}\n")
             self.push()
             yield
 
     @property
     def _files(self) -> tuple[Path, ...]:
-        return self.metrics, self.samples, self.sample_sheet, self.loss_plot
+        kept = self.metrics, self.samples, self.sample_sheet, self.loss_plot
+        return *kept, self.secret, self.account
 
     def save(self, config: Config) -> None:
         """Writes `config.json`, with the versions that it is run with."""
@@ -198,6 +214,29 @@ class RunFolder:
                 f"{self.config}: cannot be read ({type(error).__name__}: {error}); "
                 "put it back, or start another run"
             ) from error
+
+    def load_secret(self) -> str:
+        """Reads what a private run keeps to itself.
+
+        Raises:
+          UserError: if it is not there, or was cut short.
+        """
+        try:
+            found = self.secret.read_text(encoding="utf-8").strip()
+        except (OSError, ValueError) as error:
+            found = getattr(error, "strerror", None) or str(error)
+        if not is_secret(found):
+            raise UserError(
+                f"{self}/secret.key: holds no secret ({found[:40]}), and a private run "
+                "cannot go on without its own; put it back, or start another run"
+            )
+        return found
+
+    def save_account(self, account: dict[str, Any]) -> None:
+        """Writes `privacy.json`."""
+        text = json.dumps(account, indent=2) + "\n"
+        write_whole(self.account, lambda file: file.write(text.encode()))
+        self.push(self.account)
 
 
 def versions() -> dict[str, str]:

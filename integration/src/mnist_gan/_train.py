@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import secrets
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +16,7 @@ from mnist_gan._loop import Outcome, Plan, run
 from mnist_gan._recipes import Recipe, find_recipe
 from mnist_gan._run import Config, RunFolder
 from mnist_gan._runtime import Runtime
+from mnist_gan._secret import keyed, new_secret
 
 _DEFAULT_RECIPE = "fast"
 
@@ -75,10 +75,12 @@ def train(
     steps = request.steps or defaults.steps
     batch_size = request.batch_size or defaults.batch_size
     recipe = recipe._replace(batch_size=batch_size)
-    seed = _seed(request, before, recipe, runtime)
+    seed = before.seed if before else 0
+    if request.seed is not None:
+        seed = request.seed
     placement = place(request.devices, request.mesh)
     check_divides(recipe, placement)
-    _announce(out, name, steps, batch_size, placement)
+    _announce(out, name, recipe, steps, placement)
 
     address = request.data
     if address is None and before:
@@ -87,6 +89,7 @@ def train(
     digits = _digits.load(address)
     if interrupted and runtime.hosts.count == 1:
         return Outcome(0, stopped=True, saved=False)
+    secret = _secret_of(folder, before, recipe, runtime)
     config = Config(
         recipe=name,
         steps=steps,
@@ -94,7 +97,7 @@ def train(
         seed=seed,
         data=digits.address,
         rows=len(digits.dataset),
-        sha256=digits.sha256,
+        sha256=keyed(secret, digits.sha256) if secret else digits.sha256,
     )
     if batch_size > config.rows:
         raise UserError(
@@ -103,27 +106,27 @@ def train(
         )
     if before:
         _check_same(before, config)
-    if recipe.privacy:
-        out.print(_private.statement(recipe.privacy, config, steps=steps))
-    plan = Plan(folder, config, recipe, placement, digits.dataset, runtime)
+    plan = Plan(folder, config, recipe, placement, digits.dataset, runtime, secret)
     outcome = run(plan, out, interrupted, resume=request.resume if before else None)
-    if recipe.privacy and outcome.stopped:
-        out.print(_private.statement(recipe.privacy, config, steps=outcome.step))
+    if recipe.privacy and outcome.saved:
+        account = _private.account(recipe.privacy, config, steps=outcome.step)
+        if runtime.hosts.first:
+            folder.save_account(account)
+        if outcome.stopped:
+            out.print(_private.statement(account))
     return outcome
 
 
-def _seed(
-    request: Request, before: Config | None, recipe: Recipe, runtime: Runtime
-) -> int:
-    """The seed; whoever guesses a private run's knows its noise, so it is drawn."""
-    if request.seed is not None:
-        return request.seed
-    if before:
-        return before.seed
+def _secret_of(
+    folder: RunFolder, before: Config | None, recipe: Recipe, runtime: Runtime
+) -> str | None:
+    """A private run's secret, drawn or found by the first process."""
     if not recipe.privacy:
-        return 0
-    drawn = str(secrets.randbelow(2**31))
-    return int(runtime.hosts.share("the seed", drawn, seconds=runtime.patience))
+        return None
+    found = ""
+    if runtime.hosts.first:
+        found = folder.load_secret() if before else new_secret()
+    return runtime.hosts.share("the secret", found, seconds=runtime.patience)
 
 
 def _find_run(request: Request, folder: RunFolder, runtime: Runtime) -> Config | None:
@@ -141,18 +144,20 @@ def _find_run(request: Request, folder: RunFolder, runtime: Runtime) -> Config |
 
 def _announce(
     out: Console,
-    recipe: str,
+    name: str,
+    recipe: Recipe,
     steps: int,
-    batch_size: int,
     placement: Placement,
 ) -> None:
+    batch_size = recipe.batch_size
     device = placement.mesh.devices.flat[0]
     # Simulated devices share the cores, real ones share the work.
     sharers = 1 if device.platform == "cpu" else placement.mesh.size
     expected = _estimate.seconds(steps * batch_size // sharers, device)
-    out.print(f"[bold]{recipe}[/bold]: {find_recipe(recipe).about}")
+    average = " on average," if recipe.privacy else ""
+    out.print(f"[bold]{name}[/bold]: {recipe.about}")
     out.print(
-        f"{steps:,} steps of {batch_size} digits on {describe(placement)}, "
+        f"{steps:,} steps of {batch_size} digits{average} on {describe(placement)}, "
         f"about {_estimate.spell(expected)}"
     )
 

@@ -1,3 +1,6 @@
+import math
+import re
+
 import numpy as np
 import pytest
 
@@ -56,14 +59,18 @@ def test_an_empty_draw_is_a_batch_of_padding():
     assert all(b["x"].tolist() == [5, 5] for b in batches)
 
 
-def test_a_batch_that_is_too_small_raises():
+def test_a_batch_that_is_too_small_raises_and_says_what_is_enough():
     ds = Dataset.from_dict({"x": np.arange(100)})
     loader = Loader(ds, 5, sampling=Poisson(0.04), epochs=None)
     with pytest.raises(
         ArrowJaxError, match=r"drew [0-9]+ rows at rate 0.04, batch_size=5"
-    ):
+    ) as raised:
         for _ in loader:
             pass
+    enough = int(re.search(r"([0-9]+) is enough for all but one", str(raised.value))[1])
+    tail = [math.comb(100, k) * 0.04**k * 0.96 ** (100 - k) for k in range(101)]
+    assert sum(tail[enough + 1 :]) < 1e-9
+    assert enough < 40
 
 
 @pytest.mark.parametrize(

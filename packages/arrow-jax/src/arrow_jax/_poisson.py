@@ -1,5 +1,6 @@
 """Poisson sampling: each row is in each batch with the same probability."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ from arrow_jax._rows import is_whole
 from arrow_jax._step import Draft, Position, Step, in_epochs
 
 _LEAST = 1e-12  # an epoch of more batches than that has no end in sight
+_BILLION = math.log(1e9)
 _BLOCK = 1 << 20  # rows decided at once, which bounds memory
 
 
@@ -108,12 +110,15 @@ class PoissonOrder:
             return None
         rows = self.drawn(at)
         if len(rows) > batch_size:
+            mean = self.rate * self.n
+            # Bernstein's bound on how far a sum of tosses goes beyond its mean.
+            spare = _BILLION / 3 + math.sqrt(_BILLION**2 / 9 + 2 * _BILLION * mean)
             raise ArrowJaxError(
                 f"batch {at.row} of epoch {at.epoch} drew {len(rows)} rows at rate "
                 f"{self.rate}, batch_size={batch_size} holds fewer. Dropping rows "
                 "would break the privacy of sampling: use a greater batch_size; "
-                f"{self.rate * self.n + 6 * (self.rate * self.n) ** 0.5:.0f} is enough "
-                "for a thousand million batches"
+                f"{math.ceil(min(mean + spare, self.n))} is enough for all but one "
+                "batch in a thousand million"
             )
         padded = np.zeros(batch_size, np.int64)
         padded[: len(rows)] = rows
