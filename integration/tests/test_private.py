@@ -16,7 +16,8 @@ from mnist_gan._devices import place
 from mnist_gan._digits import load
 from mnist_gan._errors import UserError
 from mnist_gan._recipes import RECIPES
-from mnist_gan._run import Config
+from mnist_gan._report_page import write_report
+from mnist_gan._run import Config, RunFolder
 from optax_chains import Players
 
 ROWS = 24
@@ -246,6 +247,9 @@ def test_a_run_says_what_it_gives_away_and_goes_on_with_its_secret(
     assert config(out) == before | {"steps": 3}
     assert secret.read_text() == kept
     assert json.loads((out / "privacy.json").read_text())["steps"] == 3
+    judged = call("evaluate", out, "--n", 200)
+    assert _private.KEEP in judged.out, judged.err
+    assert _private.KEEP in write_report(RunFolder(out)).read_text()
     done = call("train", "--resume", "--steps", 3, "--out", out)
     assert done.code == 2
     assert "epsilon" not in done.out  # which would be of no run
