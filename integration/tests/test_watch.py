@@ -53,6 +53,17 @@ def test_a_process_that_goes_quiet_is_named_with_its_step(notes, capsys):
     assert "process 2 (c) has given no sign of life for 3 s; it was at step 7" in said
 
 
+def test_a_process_that_dies_before_its_first_sign_of_life_is_named(notes, capsys):
+    watch = _watch.Watch(notes, _watch.Limits(10, 10, silence=3))
+    for tick in range(1, 4):
+        notes.topics["alive"][0] = f"{tick} 0"
+        talk(watch, tick)
+    with pytest.raises(Left, match="75"):
+        talk(watch, 4)
+    said = capsys.readouterr().err
+    assert "process 2 (c) has given no sign of life for 3 s; it was at step 0" in said
+
+
 def test_why_another_ended_is_passed_on_with_its_code(notes, capsys):
     watch = _watch.Watch(notes, _watch.Limits())
     notes.topics["ended"][2] = "2 the disk is full"

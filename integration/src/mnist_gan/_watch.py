@@ -16,6 +16,7 @@ from typing import NamedTuple, Self
 from mnist_gan import _exits
 from mnist_gan._hosts import Hosts
 
+_UNHEARD = "0 0"
 _FAREWELL = 4.0  # the first process serves the notes; the others must read them
 
 
@@ -126,10 +127,11 @@ class Watch:
         for index, note in ended.items():
             code, _, text = note.partition(" ")
             self._quit(f"{self._hosts.names[index]} ended: {text}", int(code))
-        for index, note in alive.items():
+        for index in range(self._hosts.count):
             if index == self._hosts.index:
                 continue
-            said, heard = self._heard.get(index, ("", tick))
+            note = alive.get(index, _UNHEARD)  # it may die before its first
+            said, heard = self._heard.get(index, (_UNHEARD, 0))
             heard = tick if note != said else heard
             self._heard[index] = note, heard
             if tick - heard > self._limits.silence:

@@ -140,12 +140,12 @@ def alone(port, processes, index):
 
 
 SCRIPT = """
+import json
 import sys
-sys.path.insert(0, sys.argv[1])
-import conftest
 from mnist_gan import _interrupts, _launch
 
-job = _launch.Job([*conftest.OPTIONS, *sys.argv[2:]], 2, program=conftest.PROGRAM)
+command, program = map(json.loads, sys.argv[1:])
+job = _launch.Job(command, 2, program=program)
 with _interrupts.interrupts() as interrupted:
     sys.exit(_launch.supervise(job, interrupted, sys.stdout))
 """
@@ -162,8 +162,9 @@ with _interrupts.interrupts() as interrupted:
 def test_a_launcher_that_is_told_to_end_has_all_save(tmp_path, number, code):
     """Even one that is killed; none is started again, and none is left."""
     out = tmp_path / "run"
+    command = json.dumps([*OPTIONS, "--steps", "100000", "--out", str(out)])
     process = subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, TINY.parent, "--steps", "100000", "--out", out],
+        [sys.executable, "-c", SCRIPT, command, json.dumps(PROGRAM)],
         stdout=subprocess.PIPE,
         text=True,
     )
