@@ -46,7 +46,9 @@ def pinned_mnist_gan(session: nox.Session) -> None:
 @nox.session(name="coverage-mnist_gan", python=NEWEST, default=False)
 def coverage_mnist_gan(session: nox.Session) -> None:
     """Measure which branches the tests of the MNIST GAN take; 95 per cent are asked."""
-    steps.measure_coverage(session, INTEGRATION)
+    steps.measure_coverage(
+        session, INTEGRATION, "src", "tests", "peers", extras="[tpu]"
+    )
 
 
 @nox.session(name="random-order-mnist_gan", python=NEWEST, default=False)

@@ -34,20 +34,22 @@ def install_pinned(session: nox.Session, path: Path) -> None:
     session.install("-r", str(pins))
 
 
-def measure_coverage(session: nox.Session, path: Path) -> None:
+def measure_coverage(
+    session: nox.Session, path: Path, *tests: str, extras: str = ""
+) -> None:
     """Runs a project's tests under coverage, with the processes that they start.
 
     Coverage starts before pytest does, which imports the plugin of chex-harness.
     """
     group = test_group(path)
-    session.install("-e", str(path), group, "coverage>=7.10")
+    session.install("-e", f"{path}{extras}", group, "coverage>=7.10")
     session.env["COVERAGE_FILE"] = str(Path(session.create_tmp()) / "coverage")
     session.chdir(path)
     settings = f"--rcfile={ROOT / 'pyproject.toml'}"
     # By its path, since programs that are run by theirs count too.
     source = f"--source={path / 'src'}"
     measured = ["coverage", "run", settings, source, "-m", "pytest"]
-    session.run(*measured, "-p", "no:randomly", *session.posargs)
+    session.run(*measured, "-p", "no:randomly", *(session.posargs or tests))
     session.run("coverage", "combine", "--quiet", settings)
     session.run("coverage", "report", settings)
 
