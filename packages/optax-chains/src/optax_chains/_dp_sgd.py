@@ -56,7 +56,8 @@ def dp_sgd(
       `gradient(params, batch, key, *shared, valid=None) -> (value, gradients)`. `batch`
       has a leading axis of rows in every leaf; `valid`, bool[rows], is False for rows
       that are padding, whatever is in them. `key` makes the noise: never use one
-      twice. The gradients have the parameters' dtypes.
+      twice, and take the first from the operating system, not from a seed that can be
+      guessed. The gradients have the parameters' dtypes.
 
     Raises:
       ValueError: if `clip_norm` or `expected_batch_size` is not above 0 and finite,
