@@ -90,7 +90,7 @@ def main() -> None:
     )
     parser.add_argument("--data", help="default: the shipped digits")
     parser.add_argument("--out", type=Path, required=True, help="a JSON file")
-    parser.add_argument("--steps", type=int, default=10_000)
+    parser.add_argument("--steps", type=int, default=5_000)
     parser.add_argument("--every", type=int, default=1_000)
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()

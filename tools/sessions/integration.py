@@ -105,6 +105,18 @@ def bench_mnist_gan(session: nox.Session) -> None:
     steps.run_benchmarks(session, INTEGRATION)
 
 
+@nox.session(name="quality-mnist_gan", python=NEWEST, default=False)
+def quality_mnist_gan(session: nox.Session) -> None:
+    """Judge what the recipes draw, 3 seeds each, and count modes; takes hours."""
+    session.install("-e", str(INTEGRATION))
+    session.chdir(INTEGRATION)
+    kept = ROOT / "build/quality"
+    kept.mkdir(parents=True, exist_ok=True)
+    for name in ("recipes", "stacked"):
+        script, out = f"benchmarks/{name}.py", f"{kept}/{name}.json"
+        session.run("python", script, "--out", out, *session.posargs)
+
+
 @nox.session(python=NEWEST, default=False)
 def train(session: nox.Session) -> None:
     """Train the MNIST GAN; options go behind --, such as `-- --steps 30 --out DIR`."""
