@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from chex_harness import assert_trees_close
-from mnist_gan import _game
+from mnist_gan import _game, _recipes
 from mnist_gan._devices import place
 from mnist_gan._losses import Penalty
 from mnist_gan._recipes import RECIPES
@@ -60,3 +60,9 @@ def test_a_penalty_moves_the_discriminator_at_its_steps_alone():
         same.append(max(map(float, jax.tree.leaves(gaps))) < 1e-6)
     assert same == [False, True, True, False]
     assert_trees_close(plain[1].params.gen, ruled[1].params.gen, rtol=1e-5, atol=1e-7)
+
+
+def test_the_rate_of_best_falls_after_five_thousand_steps():
+    rate = _recipes._falling(1e-3, after=5_000)
+    found = [float(rate(jnp.int32(step))) for step in (0, 1, 5_000, 10_000, 20_000)]
+    np.testing.assert_allclose(found, [1e-3, 1e-3, 1e-3, 5e-4, 2.5e-4], rtol=1e-6)

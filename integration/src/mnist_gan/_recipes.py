@@ -8,6 +8,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
+import jax.numpy as jnp
+import optax
 
 from haiku_nets import (
     BatchNormGenerator,
@@ -61,6 +63,15 @@ class Recipe(NamedTuple):
     privacy: Privacy | None = None
 
 
+def _falling(rate: float, after: int) -> optax.Schedule:
+    """A rate that falls as 1 / step after so many steps.
+
+    At a constant rate the two players keep moving each other, and the digits that are
+    drawn get worse again.
+    """
+    return lambda count: rate * jnp.minimum(1.0, after / jnp.maximum(count, 1))
+
+
 _REFERENCE = Recipe(
     about="the GAN of Haiku's MNIST example: softmax losses, Adam 1e-4",
     steps=5_000,
@@ -79,7 +90,10 @@ RECIPES = {
         generator=lambda: DCGANGenerator((64, 32)),
         discriminator=lambda: DCGANDiscriminator((32, 64, 128)),
         losses=Players(_losses.relativistic_gen, _losses.relativistic_disc),
-        chains=Players(gan_adam(1e-3, b2=0.99), gan_adam(1e-3, b2=0.99)),
+        chains=Players(
+            gan_adam(_falling(1e-3, after=5_000), b2=0.99),
+            gan_adam(_falling(1e-3, after=5_000), b2=0.99),
+        ),
         equilibrium=_losses.RELATIVISTIC_EQUILIBRIUM,
         paired=True,
         penalty=_losses.Penalty(gamma=3.0, every=2, fake=True),
