@@ -13,6 +13,7 @@ References:
 """
 
 import argparse
+import contextlib
 import json
 import time
 from collections.abc import Iterator
@@ -25,7 +26,7 @@ import numpy as np
 from PIL import Image
 
 import arrow_jax
-from haiku_nets import DCGANDiscriminator, DCGANGenerator
+from haiku_nets import DCGANGenerator
 from mnist_gan import _classifier, _digits, _game, _pictures
 from mnist_gan._batches import open_loader
 from mnist_gan._devices import place
@@ -39,14 +40,13 @@ KINDS = 1_000
 RECIPE = RECIPES["best"]._replace(
     latents=64,
     generator=lambda: DCGANGenerator((96, 48), image_channels=3),
-    discriminator=lambda: DCGANDiscriminator((32, 64, 128)),
 )
 
 
 def train(
     recipe: Recipe, digits: arrow_jax.Dataset, *, seed: int, steps: int, every: int
 ) -> Iterator[tuple[int, float, _game.TrainState]]:
-    """Yields (step, seconds of training, state) each `every` steps."""
+    """Yields (step, seconds of training, state) each `every` steps, and at the end."""
     on = place(1)
 
     def stacked(state: Any, channels: list[jax.Array]) -> Any:
@@ -59,17 +59,18 @@ def train(
         open_loader(recipe, digits, seed=3 * seed + channel, sharding=on.spread)
         for channel in range(3)
     ]
-    streams = zip(*loaders, strict=True)
     seconds = 0.0
-    start = time.perf_counter()
-    for step in range(1, steps + 1):
-        channels = [batch["image"] for batch in next(streams)]
-        state, losses = update(state, channels)
-        if step % every == 0:
-            jax.block_until_ready(losses)
-            seconds += time.perf_counter() - start
-            yield step, seconds, state
-            start = time.perf_counter()
+    with contextlib.ExitStack() as stack:
+        streams = [stack.enter_context(iter(loader)) for loader in loaders]
+        start = time.perf_counter()
+        for step in range(1, steps + 1):
+            channels = [next(stream)["image"] for stream in streams]
+            state, losses = update(state, channels)
+            if step % every == 0 or step == steps:
+                jax.block_until_ready(losses)
+                seconds += time.perf_counter() - start
+                yield step, seconds, state
+                start = time.perf_counter()
 
 
 def judge(params: Any, images: np.ndarray) -> dict[str, float]:

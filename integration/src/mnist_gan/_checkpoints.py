@@ -179,7 +179,8 @@ def load_last(run: Path | str, folder: Path | str, like: TrainState) -> TrainSta
 
 
 def _numbers(sums: dict[str, jax.Array]) -> dict[str, int]:
-    return {name: int(own.addressable_data(0)) for name, own in sums.items()}
+    own = {name: found.addressable_data(0) for name, found in sums.items()}
+    return {name: int(number) for name, number in jax.device_get(own).items()}
 
 
 def _compare(written: dict[str, int], read: dict[str, int]) -> None:

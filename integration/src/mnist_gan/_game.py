@@ -202,8 +202,8 @@ def _private(
 
     def of_batch(params: Players, batch: Batch) -> tuple[jax.Array, Any]:
         fake = nets.gen.apply(params.gen, batch.disc_latents)
-        real, key, valid = batch.real, batch.noise_key, batch.valid
-        return gradient(params.disc, real, fake, key, valid)
+        pairs = batch.real, fake
+        return gradient(params.disc, pairs, batch.noise_key, valid=batch.valid)
 
     return of_batch
 

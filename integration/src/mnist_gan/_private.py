@@ -4,6 +4,7 @@ Only the discriminator sees real digits, so it alone needs noise: whatever is ma
 its parameters, the generator and all samples, is as private as they are.
 """
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -77,6 +78,7 @@ def delta(rows: int) -> float:
     return float(rows) ** -1.1
 
 
+@functools.cache
 def spent(privacy: Privacy, *, batch_size: int, rows: int, steps: int) -> float:
     """The epsilon after a number of steps, at `delta(rows)`.
 
@@ -165,28 +167,17 @@ def private_gradient(
       batch_size: digits a batch on average.
 
     Returns:
-      `(disc_params, real, fake, key, valid) -> (loss, gradients)`. The loss is not
-      private.
+      `(disc_params, (real, fake), key, valid=None) -> (loss, gradients)`. The loss is
+      not private.
     """
 
     def of_pair(params: Any, pair: tuple[jax.Array, jax.Array]) -> jax.Array:
         logits = judge(params, jnp.stack(pair))
         return loss(logits[:1], logits[1:])
 
-    gradient = dp_sgd(
+    return dp_sgd(
         of_pair,
         clip_norm=privacy.clip_norm,
         noise_multiplier=privacy.noise_multiplier,
         expected_batch_size=batch_size,
     )
-
-    def noised(
-        params: Any,
-        real: jax.Array,
-        fake: jax.Array,
-        key: jax.Array,
-        valid: jax.Array | None,
-    ) -> tuple[jax.Array, Any]:
-        return gradient(params, (real, fake), key, valid=valid)
-
-    return noised

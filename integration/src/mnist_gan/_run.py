@@ -173,10 +173,10 @@ class RunFolder:
                 self.check_new()
             for path in (*self._files, self.config):
                 remove_leftovers(path)
-            self.save(config)
-            if secret:
+            if secret and not resume:  # once: cut short, it would end the run
                 self.secret.touch(mode=0o600)
                 self.secret.write_text(f"{secret}\n")
+            self.save(config)
             self.push()
             yield
 
