@@ -1,11 +1,15 @@
+import shutil
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from PIL import Image
+
+from mnist_gan import _cli
 
 
 def one_clear_line(said, *words):
@@ -182,6 +186,45 @@ def test_resume_with_other_options(call, run_folder, option, value, words):
 def test_resume_with_other_digits(call, run_folder, small):
     arguments = ["--resume", "--out", run_folder, "--devices", "1", "--data", small]
     one_clear_line(call("train", *arguments, "--steps", "20"), "10,000", "40 others")
+
+
+def test_an_empty_out_is_no_folder(call, small):
+    said = call("train", "--data", small, "--out", "")
+    assert said.code == 2
+    assert "argument --out: is empty; name a folder, or an address" in said.err
+
+
+def test_out_where_nothing_can_be_made(call, small):
+    options = ("--data", small, "--steps", 1, "--batch-size", 8, "--devices", 1)
+    said = call("train", *options, "--out", "/proc/run")
+    assert said.code == 2
+    wanted = "--out /proc/run: cannot be made (No such file or directory); name another"
+    assert wanted in said.err
+
+
+def test_resume_with_a_broken_position(call, run_folder):
+    (run_folder / "checkpoints/12/data/metadata").write_text('{"version": 2}')
+    said = call("train", "--out", run_folder, "--resume", "--steps", 13)
+    assert said.code == 2
+    assert f"{run_folder}/checkpoints/12: the checkpoint cannot be read (" in said.err
+    assert "delete that folder to go on from the one before" in said.err
+
+
+def test_resume_without_a_checkpoint_says_that_it_starts(call, run_folder):
+    shutil.rmtree(run_folder / "checkpoints")
+    said = call("train", "--out", run_folder, "--resume", "--devices", 1)
+    assert said.code == 0, said.err
+    assert "no checkpoint yet: from the first step" in said.out
+
+
+def test_reads_that_nobody_waits_for_are_not_reported(monkeypatch):
+    reported = []
+    monkeypatch.setattr(_cli.sys, "__unraisablehook__", reported.append)
+    late = SimpleNamespace(exc_value=RuntimeError("Event loop is closed"))
+    other = SimpleNamespace(exc_value=RuntimeError("something else"))
+    _cli._report_unraisable(late)
+    _cli._report_unraisable(other)
+    assert reported == [other]
 
 
 def test_resume_with_a_broken_config(call, run_folder):

@@ -1,5 +1,6 @@
 import dataclasses
 import re
+from pathlib import Path
 
 import pytest
 
@@ -105,3 +106,9 @@ def test_what_is_within_the_budget_is_not_complained_about():
 def test_what_is_worse_is_said(changes, complaint):
     (found,) = check_budget(dataclasses.replace(REPORT, **changes), REPORT)
     assert found.startswith(complaint)
+
+
+def test_a_device_is_no_budget():
+    """It would be read for ever."""
+    with pytest.raises(UserError, match="/dev/zero: is no file, wanted a report"):
+        CompileReport.read(Path("/dev/zero"))

@@ -242,10 +242,12 @@ def test_a_run_says_what_it_gives_away_and_goes_on_with_its_secret(
     assert "holds no secret (No such file or directory)" in refused.err
 
     secret.write_text(kept)
+    written = secret.stat().st_mtime_ns
     again = call("train", "--resume", "--steps", 3, "--out", out)
     assert again.code == 0, again.err
     assert config(out) == before | {"steps": 3}
     assert secret.read_text() == kept
+    assert secret.stat().st_mtime_ns == written  # a torn write would end the run
     assert json.loads((out / "privacy.json").read_text())["steps"] == 3
     judged = call("evaluate", out, "--n", 200)
     assert _private.KEEP in judged.out, judged.err
