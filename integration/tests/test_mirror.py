@@ -1,10 +1,16 @@
 """A run at an address. file:// goes the way of gs:// and s3://, but for the store."""
 
+import gc
+import shutil
+import tempfile
+from pathlib import Path
+
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 from mnist_gan import _mirror
+from mnist_gan._errors import UserError
 from mnist_gan._run import RunFolder
 
 
@@ -80,3 +86,26 @@ def test_files_and_folders_go_both_ways(tmp_path):
 def test_where_the_checkpoints_of_an_address_are():
     assert RunFolder("gs://bucket/run/").checkpoints == "gs://bucket/run/checkpoints"
     assert str(RunFolder("gs://bucket/run")) == "gs://bucket/run"
+
+
+def test_what_is_written_here_on_the_way_there_goes(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    folder = RunFolder(f"file://{tmp_path}/bucket/run")
+    folder.config.write_text("{}")
+    folder.push()
+    assert (tmp_path / "bucket/run/config.json").read_text() == "{}"
+    del folder
+    assert [path.name for path in tmp_path.iterdir()] == ["bucket"]
+
+
+def test_what_an_address_does_not_take_stays_here(tmp_path):
+    (tmp_path / "bucket").write_text("a file")
+    folder = RunFolder(f"file://{tmp_path}/bucket/run")
+    folder.config.write_text("{}")
+    with pytest.raises(UserError, match=r"cannot be written to .* is in ") as refused:
+        folder.push()
+    kept = Path(str(refused.value).rpartition(" is in ")[2])
+    del folder, refused
+    gc.collect()
+    assert (kept / "config.json").read_text() == "{}"
+    shutil.rmtree(kept)

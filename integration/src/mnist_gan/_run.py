@@ -6,7 +6,9 @@ import fcntl
 import importlib.metadata
 import json
 import platform
+import shutil
 import tempfile
+import weakref
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -63,8 +65,9 @@ class Config:
 class RunFolder:
     """Paths below `--out`.
 
-    Of a run at an address, the small files are written here, in a temporary folder, and
-    copied there by `push`; checkpoints go straight there, from all processes.
+    Of a run at an address, the small files are written here, in a temporary folder that
+    goes with this object, and copied there by `push`; checkpoints go straight there,
+    from all processes.
 
     Args:
       place: the folder, which is not made before `claimed`, or an address such as
@@ -78,6 +81,9 @@ class RunFolder:
         path = Path(place)
         if self.address:
             path = Path(tempfile.mkdtemp(prefix="mnist-gan-"))
+            self._remove = weakref.finalize(
+                self, shutil.rmtree, path, ignore_errors=True
+            )
             self.checkpoints = _mirror.below(self.address, "checkpoints")
         self.path = path
         self.config = path / "config.json"
@@ -105,10 +111,22 @@ class RunFolder:
 
         Args:
           *written: the files; by default all that a training run writes.
+
+        Raises:
+          UserError: if the address takes no more; the files stay here, and it says
+            where.
         """
-        if self.address:
-            names = [path.name for path in written] or self._mirrored
+        if not self.address:
+            return
+        names = [path.name for path in written] or self._mirrored
+        try:
             _mirror.copy_out(self.path, self.address, names)
+        except OSError as error:
+            self._remove.detach()
+            raise UserError(
+                f"{self}: cannot be written to ({error}); what is to go there is in "
+                f"{self.path}"
+            ) from error
 
     @property
     def _mirrored(self) -> list[str]:
