@@ -28,7 +28,7 @@ from mnist_gan._devices import place
 from mnist_gan._recipes import RECIPES, Recipe
 from mnist_gan._sample import draw
 
-N = 10_000
+N = _evaluate.PUBLISHED_N
 LOOKED_FOR = 1_000  # nearest neighbours
 PUBLISHED = Path(__file__).resolve().parent.parent / "src/mnist_gan/published.json"
 

@@ -1,5 +1,8 @@
 import json
+import re
 import shutil
+from importlib import resources
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -56,6 +59,7 @@ def test_the_command(call, run_folder):
     assert said.code == 0, said.err
     assert "real digits" in said.out
     assert "Fréchet distance" in said.out
+    assert "its figures are of 10,000 samples; type --n 10000" in said.out
     assert said.out.rstrip().endswith("evaluation.json, evaluation.png")
 
 
@@ -65,6 +69,29 @@ def test_the_same_seed_finds_the_same(call, run_folder):
         call("evaluate", run_folder, "--n", 200, "--seed", 3)
         found.append((run_folder / "evaluation.json").read_bytes())
     assert found[0] == found[1]
+
+
+def test_the_readme_has_the_published_figures():
+    content = json.loads((resources.files("mnist_gan") / "published.json").read_text())
+    assert content["samples"] == _evaluate.PUBLISHED_N
+    readme = (Path(__file__).parent.parent / "README.md").read_text()
+    for recipe, runs in content["recipes"].items():
+        assert [run["seed"] for run in runs] == [0, 1, 2]
+        frechet = [run["figures"]["frechet"] for run in runs]
+        mean = _evaluate.published(recipe, content["classifier_sha256"], n=10_000)
+        row = re.search(
+            rf"^\| `{recipe}`.* \| ([\d,]+)( \| \d+){{2}} \| (.*) \|$",
+            readme,
+            re.MULTILINE,
+        )
+        assert row[1] == f"{runs[0]['steps']:,}"
+        assert row[3].split(" | ") == [
+            f"{mean.frechet:.0f} ({min(frechet):.0f} to {max(frechet):.0f})",
+            f"{mean.score:.2f}",
+            f"{mean.class_divergence:.3f}",
+            f"{np.mean([min(run['figures']['class_shares']) for run in runs]):.1%}",
+            f"{np.mean([max(run['figures']['class_shares']) for run in runs]):.1%}",
+        ]
 
 
 def test_published_figures_are_means_over_seeds():

@@ -107,12 +107,12 @@ def bench_mnist_gan(session: nox.Session) -> None:
 
 @nox.session(name="quality-mnist_gan", python=NEWEST, default=False)
 def quality_mnist_gan(session: nox.Session) -> None:
-    """Judge what the recipes draw, 3 seeds each, and count modes; takes hours."""
+    """Judge what the recipes draw, count modes, and try other choices; takes hours."""
     session.install("-e", str(INTEGRATION))
     session.chdir(INTEGRATION)
     kept = ROOT / "build/quality"
     kept.mkdir(parents=True, exist_ok=True)
-    for name in ("recipes", "stacked"):
+    for name in ("recipes", "stacked", "choices"):
         script, out = f"benchmarks/{name}.py", f"{kept}/{name}.json"
         session.run("python", script, "--out", out, *session.posargs)
 

@@ -22,6 +22,7 @@ from mnist_gan._run import RunFolder
 from mnist_gan._sample import draw
 from mnist_gan._scores import class_shares, classifier_score, divergence
 
+PUBLISHED_N = 10_000  # samples of the published figures
 _NEIGHBOURS = 1_000  # samples whose nearest digits are looked for
 
 
@@ -127,6 +128,11 @@ def evaluate(run: Path | str, *, n: int, seed: int, out: Console) -> Evaluation:
     )
     folder.push(folder.evaluation, folder.evaluation_page)
     out.print(table(evaluation))
+    if n != PUBLISHED_N:
+        out.print(
+            f"the reference is not beside it, since its figures are of {PUBLISHED_N:,} "
+            f"samples; type --n {PUBLISHED_N}"
+        )
     if recipe.privacy:
         out.print(KEEP)
     return evaluation
