@@ -123,6 +123,60 @@ def test_a_slot_may_be_taken_over_under_another_name():
         migrate(state, adam(), params, rename={"ScaleByAdamState.mu": "Trace.mu"})
 
 
+def test_a_rename_wins_over_a_drop():
+    """And one parameter of what it takes over may still be dropped."""
+    params, state = trained(adam(), net("a", "b"))
+    rename = {"TraceState.trace": "ScaleByAdamState.mu"}
+    for drop in (["ScaleByAdamState.*"], ["*"], ["ScaleByAdamState.mu", "*nu", "*t"]):
+        moved = migrate(state, optax.trace(0.9), params, rename=rename, drop=drop)
+        np.testing.assert_array_equal(moved.trace["a"]["w"], state.mu["a"]["w"])
+    drop = ["ScaleByAdamState.*", "*mu[b/*]"]
+    moved = migrate(state, optax.trace(0.9), params, rename=rename, drop=drop)
+    np.testing.assert_array_equal(moved.trace["a"]["w"], state.mu["a"]["w"])
+    assert not moved.trace["b"]["w"].any()
+    fewer = migrate(state, optax.trace(0.9), net("a"), rename=rename, drop=["*"])
+    np.testing.assert_array_equal(fewer.trace["a"]["w"], state.mu["a"]["w"])
+
+
+def test_a_renamed_slot_of_another_shape_goes_by_the_name_that_drops_it():
+    _, state = trained(adam(), net("a"))
+    options = {
+        "rename": {"TraceState.trace": "ScaleByAdamState.mu"},
+        "drop": ["*nu", "*t"],
+    }
+    with pytest.raises(ValueError, match=r"drop=\['ScaleByAdamState.mu\[a/b\]'\]"):
+        migrate(state, optax.trace(0.9), net("a", size=5), **options)
+    options["drop"] += ["ScaleByAdamState.mu[a/b]", "ScaleByAdamState.mu[a/w]"]
+    moved = migrate(state, optax.trace(0.9), net("a", size=5), **options)
+    assert not jax.tree.reduce(lambda a, b: a or b.any(), moved.trace, 0)
+
+
+def test_a_drop_of_what_is_not_there_is_refused():
+    params, state = trained(adam(), net("a"))
+    wanted = r"drop speaks of 'ScaleByAdmState.mu', .* it has .*ScaleByAdamState.mu\[a"
+    with pytest.raises(ValueError, match=wanted):
+        migrate(state, adam(), params, drop=["ScaleByAdmState.mu"])
+
+
+def test_no_state_and_no_chain_are_refused():
+    params, state = trained(adam(), net("a"))
+    with pytest.raises(TypeError, match=r"is None, .* type new_chain.init\(params\)"):
+        migrate(None, adam(), params)
+    with pytest.raises(TypeError, match="new_chain is a NoneType, wanted a chain"):
+        migrate(state, None, params)
+
+
+def test_an_injected_rate_goes_on_unless_it_is_dropped():
+    def make(rate):
+        return optax.inject_hyperparams(optax.sgd)(learning_rate=rate)
+
+    params, state = trained(make(0.1), net("a"))
+    moved = migrate(state, make(0.5), params)
+    assert float(moved.hyperparams["learning_rate"]) == np.float32(0.1)
+    moved = migrate(state, make(0.5), params, drop="*[learning_rate]")
+    assert float(moved.hyperparams["learning_rate"]) == 0.5
+
+
 def test_twins_keep_their_order_and_a_lone_one_is_ambiguous():
     two = optax.chain(optax.trace(0.9), optax.trace(0.5))
     params, state = trained(two, net("a"))

@@ -39,6 +39,10 @@ def migrate(
     to the group that shares parameters with theirs, and of several to the one of the
     same pattern.
 
+    What `optax.inject_hyperparams` keeps in the state is carried over too: the old
+    learning rate goes on, whatever the new chain was made with. For the new chain's,
+    type `drop="*[learning_rate]"`.
+
     Parameters that are new to an Adam whose counter has run on are corrected for too
     little bias: their first steps are some three times as large (for b1 = 0.9,
     b2 = 0.999). Give them a group of their own in `by_path` if that matters: a group
@@ -50,7 +54,8 @@ def migrate(
       new_chain: the chain, or game, that shall go on.
       params: the parameters that it shall go on with.
       drop: names of slots that may be lost, as in the error: `TraceState.trace`, or
-        with wildcards, `TraceState.*`, `*[linear/w]`.
+        with wildcards, `TraceState.*`, `*[linear/w]`. What `rename` takes over is lost
+        for parameters named in brackets only.
       rename: new name -> old name, to take a slot over from another one:
         `{"TraceState.trace": "ScaleByAdamState.mu"}`.
 
@@ -59,7 +64,9 @@ def migrate(
 
     Raises:
       ValueError: if a slot would be lost, or its shape is not the new one, or it is not
-        clear which of several old slots is meant. The message names all of them.
+        clear which of several old slots is meant, or `drop` or `rename` name what is
+        not there. The message names all of them.
+      TypeError: if `old_state` is None, or `new_chain` has no `init`.
 
     Example:
       >>> import jax.numpy as jnp, optax
@@ -71,11 +78,24 @@ def migrate(
       {'w': Array([0.1, 0.1], dtype=float32)}
     """
     drop = (drop,) if isinstance(drop, str) else tuple(drop)
+    if old_state is None:
+        raise TypeError(
+            "migrate: old_state is None, wanted the old chain's state; to start anew, "
+            "type new_chain.init(params)"
+        )
+    if not hasattr(new_chain, "init"):
+        raise TypeError(
+            f"migrate: new_chain is a {type(new_chain).__name__}, wanted a chain or a "
+            "game; type one such as optax.adam(1e-3)"
+        )
     fresh = new_chain.init(params)
     old, new = slots_of(old_state), slots_of(fresh)
     rename = dict(rename or {})
     _check_names(rename, old, new)
-    kept = [slot for slot in old if not _dropped(slot, drop)]
+    _check_drop(drop, old)
+    named = [pattern for pattern in drop if "[" in pattern]
+    taken = set(rename.values())
+    kept = [s for s in old if not _dropped(s, named if s.name in taken else drop)]
     problems: list[str] = []
     used: set[int] = set()
     leaves = []
@@ -84,7 +104,7 @@ def migrate(
         candidates = [s for s in kept if (s.name, s.path) == (name, slot.path)]
         chosen = _choose(slot, candidates, kept, new)
         if len(chosen) > 1:
-            problems.append(f"{slot} could be any of {len(chosen)} that differ")
+            problems.append(f"{chosen[0]} could be any of {len(chosen)} that differ")
         if len(chosen) != 1:
             used |= {id(s) for s in chosen}
             leaves.append(slot.leaf)
@@ -92,11 +112,15 @@ def migrate(
         used |= {id(s) for s in candidates if _equal(s.leaf, chosen[0].leaf)}
         if jnp.shape(chosen[0].leaf) != jnp.shape(slot.leaf):
             problems.append(
-                f"{slot} has the shape {jnp.shape(chosen[0].leaf)}, "
+                f"{chosen[0]} has the shape {jnp.shape(chosen[0].leaf)}, "
                 f"wanted {jnp.shape(slot.leaf)}"
             )
         leaves.append(_as(chosen[0].leaf, slot.leaf))
-    problems += [f"{slot} has no place in it" for slot in kept if id(slot) not in used]
+    problems += [
+        f"{slot} has no place in it"
+        for slot in kept
+        if id(slot) not in used and not _dropped(slot, drop)
+    ]
     if problems:
         raise ValueError(
             "migrate: the old state does not fit the new chain:\n  "
@@ -159,6 +183,15 @@ def _dropped(slot: Slot, drop: Iterable[str]) -> bool:
         for pattern in patterns
         for text in (slot.name, str(slot))
     )
+
+
+def _check_drop(drop: Iterable[str], old: list[Slot]) -> None:
+    for pattern in drop:
+        if not any(_dropped(slot, (pattern,)) for slot in old):
+            raise ValueError(
+                f"migrate: drop speaks of {pattern!r}, which matches nothing in the "
+                f"old state; it has {', '.join(map(str, old)) or 'no slots'}"
+            )
 
 
 def _check_names(rename: Mapping[str, str], old: list[Slot], new: list[Slot]) -> None:
