@@ -125,3 +125,20 @@ def test_the_baseline_is_the_moving_average_and_helps_the_score():
         wanted = np.average(means, weights=weights)
         np.testing.assert_allclose(baseline.value(None, None, state), wanted, rtol=1e-5)
     assert max(spread[1:]) < 0.02 * spread[0]  # E f is 11.6, and its square matters
+
+
+@pytest.mark.parametrize("control", [moving_average_baseline(), delta_method(cosine)])
+def test_a_function_that_gives_no_scalar_is_refused(control):
+    wanted = r"control_variates_jacobians: function gives \(2,\) .* wanted a scalar"
+    with pytest.raises(ValueError, match=wanted):
+        control_variates_jacobians(
+            jnp.cos,
+            control,
+            score_function_jacobians,
+            PARAMS,
+            gaussian,
+            key=KEY,
+            num_samples=2,
+        )
+    with pytest.raises(ValueError, match=r"delta_method: function gives \(2,\)"):
+        delta_method(jnp.cos).value(gaussian(PARAMS), jnp.ones(2), ())

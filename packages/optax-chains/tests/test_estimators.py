@@ -137,3 +137,27 @@ def test_any_distribution_will_do(name):
     p = 1 / (1 + np.exp(-np.array([0.3, -1.0])))
     slope = p * (1 - p)
     assert_is_mean(found, [slope[0] * (p[1] + 1), slope[1] * p[0]])
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize(
+    ("function", "shapes"),
+    [
+        (lambda x: x**2, r"\(2,\)"),
+        (lambda x: jnp.sum(x)[None], r"\(1,\)"),
+        (lambda x: (x[0], x[1]), r"\(\), \(\)"),
+        (lambda x: (x[0],), r"\(\)"),
+        (lambda x: None, "nothing"),
+    ],
+)
+def test_a_function_that_gives_no_scalar_is_refused(name, function, shapes):
+    method = ESTIMATORS[name]
+    wanted = rf"{method.__name__}: function gives {shapes} for one .* wanted a scalar"
+    with pytest.raises(ValueError, match=wanted):
+        method(function, PARAMS, gaussian, KEY, num_samples=2)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_a_key_that_is_none_is_refused(name):
+    with pytest.raises(TypeError, match="key is 0, wanted one key"):
+        ESTIMATORS[name](jnp.sum, PARAMS, gaussian, 0, num_samples=2)

@@ -6,6 +6,14 @@ from typing import Any, NamedTuple, Protocol
 import jax
 import jax.numpy as jnp
 
+from optax_chains._checks import (
+    ANY,
+    DECAY,
+    check_counts,
+    check_key,
+    check_numbers,
+    scalar_of,
+)
 from optax_chains._estimators import Estimator
 
 
@@ -65,6 +73,10 @@ def moving_average_baseline(*, decay: float = 0.99) -> ControlVariate:
     Returns:
       A control variate with a `BaselineState`.
 
+    Raises:
+      ValueError: if `decay` is not from 0 up to 1, and below it.
+      TypeError: if it is no number.
+
     Example:
       >>> import jax.numpy as jnp
       >>> baseline = moving_average_baseline(decay=0.5)
@@ -76,6 +88,7 @@ def moving_average_baseline(*, decay: float = 0.99) -> ControlVariate:
       Williams, 1992, [Simple Statistical Gradient-Following
       Algorithms](https://doi.org/10.1007/BF00992696), "reinforcement baseline".
     """
+    check_numbers("moving_average_baseline", DECAY, decay=decay)
 
     def init() -> BaselineState:
         return BaselineState(jnp.zeros(()), jnp.zeros(()))
@@ -110,6 +123,9 @@ def delta_method(function: Callable[[jax.Array], Any]) -> ControlVariate:
       A control variate without state, for distributions with `mean` and `scale` and
       independent numbers.
 
+    Raises:
+      ValueError: when it runs, if f does not give a scalar.
+
     Example:
       >>> import jax.numpy as jnp
       >>> from optax_chains import Normal
@@ -124,6 +140,7 @@ def delta_method(function: Callable[[jax.Array], Any]) -> ControlVariate:
       [Monte Carlo Gradient Estimation](https://arxiv.org/abs/1906.10652), section
       7.4.2.
     """
+    function = scalar_of("delta_method", function)
 
     def expansion(mean: jax.Array) -> tuple[Any, jax.Array, jax.Array]:
         n, flat = jnp.size(mean), jnp.reshape(mean, -1)
@@ -185,11 +202,15 @@ def control_variates_jacobians(
       state: the control variate's, from the last call; None for a new one.
       coefficient: c; None for the one of least variance, cov(f, h) / var(h) for every
         number of theta, estimated on `coefficient_samples` samples more.
-      coefficient_samples: how many to estimate it with.
+      coefficient_samples: how many to estimate it with, 2 or more.
 
     Returns:
       (jacobians, state): a tree like `params`, each leaf [num_samples, *shape], and
       the state for the next call.
+
+    Raises:
+      ValueError: if f does not give a scalar, or a number of samples is too low.
+      TypeError: if one is no whole number, `coefficient` no number, or `key` no key.
 
     Example:
       >>> import jax, jax.numpy as jnp
@@ -207,6 +228,13 @@ def control_variates_jacobians(
       Mohamed et al., 2020, [Monte Carlo Gradient
       Estimation](https://arxiv.org/abs/1906.10652), section 7.1, equations 49 and 52.
     """
+    where = "control_variates_jacobians"
+    check_key(where, key)
+    check_counts(where, num_samples=num_samples)
+    check_counts(where, low=2, coefficient_samples=coefficient_samples)
+    if coefficient is not None:
+        check_numbers(where, ANY, coefficient=coefficient)
+    function = scalar_of(where, function)
     state = control_variate.init() if state is None else state
     frozen = jax.lax.stop_gradient(dist_builder(params))
     sample_key, coefficient_key = jax.random.split(key)

@@ -20,6 +20,7 @@ from typing import Any, Protocol
 
 import jax
 
+from optax_chains._checks import check_counts, check_key, scalar_of
 from optax_chains._distributions import Distribution, HasWeakDerivatives
 
 
@@ -64,6 +65,10 @@ def score_function_jacobians(
       A tree like `params`, each leaf [num_samples, *shape]. The mean over the first
       axis is the estimate; it is unbiased.
 
+    Raises:
+      ValueError: if f does not give a scalar, or `num_samples` is below 1.
+      TypeError: if `num_samples` is no whole number, or `key` no key.
+
     Example:
       >>> import jax, jax.numpy as jnp
       >>> from optax_chains import Normal
@@ -79,6 +84,7 @@ def score_function_jacobians(
       Algorithms](https://doi.org/10.1007/BF00992696); Mohamed et al., 2020, [Monte
       Carlo Gradient Estimation](https://arxiv.org/abs/1906.10652), equation 13.
     """
+    function = _checked("score_function_jacobians", function, key, num_samples)
     dist = dist_builder(params)
 
     def one(key: jax.Array) -> Any:
@@ -113,6 +119,10 @@ def pathwise_jacobians(
     Returns:
       A tree like `params`, each leaf [num_samples, *shape].
 
+    Raises:
+      ValueError: if f does not give a scalar, or `num_samples` is below 1.
+      TypeError: if `num_samples` is no whole number, or `key` no key.
+
     Example:
       >>> import jax, jax.numpy as jnp
       >>> from optax_chains import Normal
@@ -128,6 +138,7 @@ def pathwise_jacobians(
       Bayes](https://arxiv.org/abs/1312.6114), section 2.4; Mohamed et al., 2020, [Monte
       Carlo Gradient Estimation](https://arxiv.org/abs/1906.10652), equation 25.
     """
+    function = _checked("pathwise_jacobians", function, key, num_samples)
 
     def one(key: jax.Array) -> Any:
         return jax.grad(lambda theta: function(dist_builder(theta).sample(key)))(params)
@@ -161,6 +172,10 @@ def measure_valued_jacobians(
     Returns:
       A tree like `params`, each leaf [num_samples, *shape].
 
+    Raises:
+      ValueError: if f does not give a scalar, or `num_samples` is below 1.
+      TypeError: if `num_samples` is no whole number, or `key` no key.
+
     Example:
       >>> import jax, jax.numpy as jnp
       >>> from optax_chains import Normal
@@ -177,6 +192,7 @@ def measure_valued_jacobians(
       Carlo Gradient Estimation](https://arxiv.org/abs/1906.10652), section 6 and table
       1.
     """
+    function = _checked("measure_valued_jacobians", function, key, num_samples)
     dist, to_params = jax.vjp(dist_builder, params)
 
     def one(key: jax.Array) -> Any:
@@ -193,3 +209,11 @@ def measure_valued_jacobians(
         return jacobian
 
     return jax.vmap(one)(jax.random.split(key, num_samples))
+
+
+def _checked(
+    where: str, function: Callable[[Any], Any], key: Any, num_samples: Any
+) -> Callable[[Any], Any]:
+    check_key(where, key)
+    check_counts(where, num_samples=num_samples)
+    return scalar_of(where, function)
