@@ -152,3 +152,7 @@ def test_the_empirical_fisher_is_the_mean_of_squares(microbatch_size):
     )
     np.testing.assert_allclose(flat(found), np.mean(grads**2, 0), rtol=1e-4)
     assert not np.allclose(flat(found), grads.mean(0) ** 2, rtol=0.1)
+
+
+def test_a_diagonal_of_no_parameters_has_none():
+    assert oc.hessian_diag(lambda params: jnp.float32(1), {}) == {}

@@ -200,7 +200,7 @@ def test_a_sharded_batch_gives_the_same(devices, kind):
         ({"expected_batch_size": 0}, "expected_batch_size is 0; type a number above"),
         ({"clip_norm": np.inf}, "clip_norm is inf; type a number above 0 that is fin"),
         ({"noise_multiplier": np.inf}, "noise_multiplier is inf; type 0 or more, and"),
-        ({"microbatch_size": 0}, "microbatch_size is 0; type 1 or more, or None"),
+        ({"microbatch_size": 0}, "microbatch_size is 0; type 1 or more"),
         ({"microbatch_size": 5}, "is 5, which does not divide the 12 rows .* pad the"),
     ],
 )
@@ -218,6 +218,60 @@ def test_a_mask_of_numbers_is_refused():
     wanted = "valid has the dtype int32, wanted bool; type valid=valid != 0"
     with pytest.raises(TypeError, match=wanted):
         gradient(params, batch, KEY, valid=jnp.array([1, 2, 0]))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"valid": jnp.ones(4, bool)},
+            r"valid has the shape \(4,\), wanted .*\(3,\)",
+        ),
+        (
+            {"valid": jnp.ones((), bool)},
+            r"valid has the shape \(\), wanted one bool",
+        ),
+        (
+            {"valid": jnp.ones((3, 1), bool)},
+            r"shape \(3, 1\), wanted one bool",
+        ),
+        (
+            {"batch": {}},
+            "dp_sgd: batch has the shapes of no array",
+        ),
+        (
+            {"batch": (jnp.ones((3, 3)), jnp.ones((4, 2)))},
+            r"'0' \(3, 3\), '1' \(4",
+        ),
+        ({"params": {}}, "params has no arrays, wanted one or more; hand over"),
+        ({"key": None}, r"key is None, wanted one key; type jax.random.key\(seed\)"),
+        ({"key": 3}, "key is 3, wanted one key"),
+        ({"key": jax.random.split(KEY, 2)}, r"key is key<fry>\[2\], wanted one key"),
+    ],
+)
+def test_a_call_that_cannot_be_is_refused(change, message):
+    gradient = dp_sgd(loss, clip_norm=1.0, noise_multiplier=1.0, expected_batch_size=3)
+    params, batch = problem(3)
+    arguments = {"params": params, "batch": batch, "key": KEY, "valid": None} | change
+    with pytest.raises((TypeError, ValueError), match=message):
+        gradient(**arguments)
+
+
+def test_its_numbers_may_be_traced():
+    params, batch = problem(3)
+
+    def grads(clip_norm, noise_multiplier, expected):
+        gradient = dp_sgd(
+            loss,
+            clip_norm=clip_norm,
+            noise_multiplier=noise_multiplier,
+            expected_batch_size=expected,
+        )
+        return gradient(params, batch, jax.random.PRNGKey(0))[1]
+
+    wanted, found = grads(0.7, 0.5, 3.0), jax.jit(grads)(0.7, 0.5, 3.0)
+    for k, g in wanted.items():
+        np.testing.assert_allclose(found[k], g, rtol=1e-4, atol=1e-6)
 
 
 def test_an_empty_batch_is_noise_or_asks_for_a_microbatch_size():

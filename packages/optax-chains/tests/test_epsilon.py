@@ -82,10 +82,15 @@ def test_the_noise_for_an_epsilon_gives_that_epsilon():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"sampling_rate": 1.5}, "sampling_rate is 1.5; type a number between 0 and 1"),
+        (
+            {"sampling_rate": 1.5},
+            "epsilon: sampling_rate is 1.5; type a number above 0",
+        ),
         ({"delta": 0.0}, "delta is 0.0; type a number between"),
         ({"steps": 0}, "steps is 0; type 1 or more"),
         ({"noise_multiplier": -1.0}, "noise_multiplier is -1.0; type 0 or more"),
+        ({"noise_multiplier": float("inf")}, "noise_multiplier is inf; type 0 or more"),
+        ({"noise_multiplier": 1e-9}, "is 1e-09, wanted 0.1 .* type accountant='rdp'"),
         ({"accountant": "moments"}, "'moments'; type 'pld' or 'rdp'"),
     ],
 )
@@ -94,10 +99,17 @@ def test_what_cannot_be_is_refused(change, message):
         epsilon(**(PUBLISHED | change))
 
 
-def test_a_target_of_nothing_is_refused():
+@pytest.mark.parametrize("target", [0.0, float("inf"), float("nan")])
+def test_a_target_of_nothing_and_of_everything_is_refused(target):
     run = {"sampling_rate": 0.02, "steps": 500, "delta": 1e-5}
-    with pytest.raises(ValueError, match=r"target_epsilon is 0.0; type a number above"):
-        noise_multiplier_for(target_epsilon=0.0, **run)
+    message = f"target_epsilon is {target}; type a number above 0 that is finite"
+    with pytest.raises(ValueError, match=message):
+        noise_multiplier_for(target_epsilon=target, **run)
+
+
+def test_with_little_noise_the_older_bound_is_left():
+    run = {"sampling_rate": 0.02, "steps": 500, "delta": 1e-5, "accountant": "rdp"}
+    assert epsilon(noise_multiplier=1e-3, **run) > 1e8
 
 
 def test_the_extra_is_asked_for_by_name(monkeypatch):

@@ -12,7 +12,8 @@ import jax.numpy as jnp
 import optax
 from jax.flatten_util import ravel_pytree
 
-from optax_chains._microbatches import sum_over_microbatches
+from optax_chains._checks import check_counts, check_key
+from optax_chains._microbatches import rows_of, sum_over_microbatches
 from optax_chains._wide import wide, wide_zeros
 
 
@@ -157,10 +158,14 @@ def hessian_diag(
       loss: `(params, *args) -> scalar`.
       params: where, a pytree of arrays, n numbers in all.
       *args: what else the loss takes.
-      at_once: products in memory at a time.
+      at_once: products in memory at a time, 1 or more.
 
     Returns:
       A tree like `params`.
+
+    Raises:
+      ValueError: if `at_once` is below 1.
+      TypeError: if it is no whole number.
 
     Example:
       >>> import jax.numpy as jnp
@@ -168,7 +173,10 @@ def hessian_diag(
       >>> hessian_diag(cube, {"x": jnp.array([1.0, 2.0])})
       {'x': Array([ 6., 12.], dtype=float32)}
     """
+    check_counts("hessian_diag", at_once=at_once)
     flat, unravel = ravel_pytree(params)
+    if not flat.size:
+        return params
 
     def entry(i: jax.Array) -> jax.Array:
         v = jnp.zeros_like(flat).at[i].set(1)
@@ -199,6 +207,7 @@ def hessian_diag_hutchinson(
 
     Raises:
       ValueError: if `num_samples` is below 1.
+      TypeError: if it is no whole number, or `key` no key.
 
     Example:
       >>> import jax, jax.numpy as jnp
@@ -211,10 +220,8 @@ def hessian_diag_hutchinson(
       Bekas, Kokiopoulou, Saad, 2007, [An estimator for the diagonal of a
       matrix](https://doi.org/10.1016/j.apnum.2007.01.003), equation 2.
     """
-    if num_samples < 1:
-        raise ValueError(
-            f"hessian_diag_hutchinson: num_samples is {num_samples}; type 1 or more"
-        )
+    check_counts("hessian_diag_hutchinson", num_samples=num_samples)
+    check_key("hessian_diag_hutchinson", key)
 
     def add(total: Any, key: jax.Array) -> tuple[Any, None]:
         z = optax.tree.random_like(key, params, jax.random.rademacher)
@@ -251,7 +258,9 @@ def fisher_diag(
 
     Raises:
       ValueError: if `microbatch_size` is below 1 or does not divide the examples, or if
-        there are none and no `microbatch_size`.
+        there are none and no `microbatch_size`, or if the leaves of `examples` are
+        not equally long.
+      TypeError: if `microbatch_size` is no whole number.
 
     Example:
       >>> import jax.numpy as jnp
@@ -268,8 +277,8 @@ def fisher_diag(
         grads = jax.vmap(jax.grad(nll), (None, 0))(params, examples)
         return jax.tree.map(lambda g: jnp.sum(g**2, 0), wide(grads))
 
-    n = jax.tree.leaves(examples)[0].shape[0]
+    n = rows_of("fisher_diag", examples=examples)
     total = sum_over_microbatches(
-        squares, examples, size=microbatch_size, zero=wide_zeros(params)
+        "fisher_diag", squares, examples, size=microbatch_size, zero=wide_zeros(params)
     )
     return jax.tree.map(lambda t: t / n, total)

@@ -1,13 +1,13 @@
 """Gradients that give away little about any one example."""
 
-import math
 from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
-from optax_chains._microbatches import sum_over_microbatches
+from optax_chains._checks import BOUNDED, NOT_NEGATIVE, check_key, check_numbers
+from optax_chains._microbatches import rows_of, sum_over_microbatches
 from optax_chains._norms import global_norm
 from optax_chains._wide import wide, wide_zeros
 
@@ -62,8 +62,10 @@ def dp_sgd(
     Raises:
       ValueError: if `clip_norm` or `expected_batch_size` is not above 0 and finite,
         `noise_multiplier` is not 0 or more and finite, `microbatch_size` is below 1 or
-        does not divide the rows, or there are no rows and no `microbatch_size`.
-      TypeError: if `valid` is not of bools.
+        does not divide the rows, or there are no rows and no `microbatch_size`; if the
+        leaves of `batch` are not equally long, `valid` is not as long, or `params` has
+        no arrays.
+      TypeError: if a number is none, `valid` is not of bools, or `key` is no key.
 
     Example:
       >>> import jax, jax.numpy as jnp
@@ -83,19 +85,10 @@ def dp_sgd(
       batches and the fixed divisor; Mironov, 2012, [On significance of the least
       significant bits for differential privacy](https://doi.org/10.1145/2382196.2382264).
     """
-    for name, value in (
-        ("clip_norm", clip_norm),
-        ("expected_batch_size", expected_batch_size),
-    ):
-        if not 0 < value < math.inf:
-            raise ValueError(
-                f"dp_sgd: {name} is {value}; type a number above 0 that is finite"
-            )
-    if not 0 <= noise_multiplier < math.inf:
-        raise ValueError(
-            f"dp_sgd: noise_multiplier is {noise_multiplier}; type 0 or more, and a "
-            "number that is finite"
-        )
+    check_numbers(
+        "dp_sgd", BOUNDED, clip_norm=clip_norm, expected_batch_size=expected_batch_size
+    )
+    check_numbers("dp_sgd", NOT_NEGATIVE, noise_multiplier=noise_multiplier)
 
     def sum_of_clipped(params: Any, rows: Any, shared: Any) -> tuple[jax.Array, Any]:
         examples, valid = rows
@@ -121,15 +114,27 @@ def dp_sgd(
     def gradient(
         params: Any, batch: Any, key: jax.Array, *shared: Any, valid: Any = None
     ) -> tuple[jax.Array, Any]:
-        if valid is None:
-            valid = jnp.ones(jax.tree.leaves(batch)[0].shape[0], bool)
-        valid = jnp.asarray(valid)
+        check_key("dp_sgd", key)
+        if not jax.tree.leaves(params):
+            raise ValueError(
+                "dp_sgd: params has no arrays, wanted one or more; hand over what the "
+                "loss is to be differentiated by"
+            )
+        rows = rows_of("dp_sgd", batch=batch)
+        valid = jnp.ones(rows, bool) if valid is None else jnp.asarray(valid)
         if valid.dtype != bool:
             raise TypeError(
                 f"dp_sgd: valid has the dtype {valid.dtype}, wanted bool; type "
                 "valid=valid != 0"
             )
+        if valid.shape != (rows,):
+            raise ValueError(
+                f"dp_sgd: valid has the shape {valid.shape}, wanted one bool for each "
+                f"row of the batch, ({rows},); type valid=jnp.ones({rows}, bool) for "
+                "no padding"
+            )
         value, total = sum_over_microbatches(
+            "dp_sgd",
             lambda rows: sum_of_clipped(params, rows, shared),
             (batch, valid),
             size=microbatch_size,

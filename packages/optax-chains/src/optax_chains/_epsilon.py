@@ -5,7 +5,19 @@ The accounting is that of `dp-accounting`, which is installed by the extra `priv
 
 from typing import Any, Literal
 
+from optax_chains._checks import (
+    BOUNDED,
+    CHANCE,
+    NOT_NEGATIVE,
+    SHARE,
+    check_counts,
+    check_numbers,
+)
+
 Accountant = Literal["pld", "rdp"]
+# Below it the privacy loss spreads so far that composing it takes minutes, and more
+# memory the less noise there is.
+_LEAST_NOISE_OF_PLD = 0.1
 
 
 def epsilon(
@@ -36,6 +48,7 @@ def epsilon(
 
     Raises:
       ValueError: if an argument is out of its range.
+      TypeError: if one is no number, or `steps` no whole one.
       ModuleNotFoundError: if `dp-accounting` is not installed.
 
     Example:
@@ -52,13 +65,18 @@ def epsilon(
       Mechanism](https://arxiv.org/abs/1908.10530); Doroshenko et al., 2022, [Connect
       the Dots](https://arxiv.org/abs/2207.04380), for `"pld"`.
     """
-    _check(sampling_rate=sampling_rate, delta=delta, steps=steps)
-    if not noise_multiplier >= 0:
-        raise ValueError(
-            f"epsilon: noise_multiplier is {noise_multiplier}; type 0 or more"
-        )
+    _check("epsilon", sampling_rate, delta, steps)
+    check_numbers(
+        "epsilon", NOT_NEGATIVE, traced=False, noise_multiplier=noise_multiplier
+    )
     if noise_multiplier == 0:
         return float("inf")
+    if accountant == "pld" and noise_multiplier < _LEAST_NOISE_OF_PLD:
+        raise ValueError(
+            f"epsilon: noise_multiplier is {noise_multiplier}, wanted "
+            f"{_LEAST_NOISE_OF_PLD} or more for accountant='pld', which would run out "
+            "of memory; type accountant='rdp' for a bound"
+        )
     event = _run(noise_multiplier, sampling_rate, steps)
     return float(_new(accountant).compose(event).get_epsilon(delta))
 
@@ -85,6 +103,7 @@ def noise_multiplier_for(
 
     Raises:
       ValueError: if an argument is out of its range.
+      TypeError: if one is no number, or `steps` no whole one.
       ModuleNotFoundError: if `dp-accounting` is not installed.
 
     Example:
@@ -95,12 +114,10 @@ def noise_multiplier_for(
       >>> round(found, 1)
       1.3
     """
-    _check(sampling_rate=sampling_rate, delta=delta, steps=steps)
-    if not target_epsilon > 0:
-        raise ValueError(
-            f"noise_multiplier_for: target_epsilon is {target_epsilon}; type a number "
-            "above 0"
-        )
+    _check("noise_multiplier_for", sampling_rate, delta, steps)
+    check_numbers(
+        "noise_multiplier_for", BOUNDED, traced=False, target_epsilon=target_epsilon
+    )
     found = _accounting().calibrate_dp_mechanism(
         lambda: _new(accountant),
         lambda noise: _run(noise, sampling_rate, steps),
@@ -127,15 +144,10 @@ def _new(accountant: str) -> Any:
     raise ValueError(f"accountant is {accountant!r}; type 'pld' or 'rdp'")
 
 
-def _check(*, sampling_rate: float, delta: float, steps: int) -> None:
-    for name, value, fine in (
-        ("sampling_rate", sampling_rate, 0 < sampling_rate <= 1),
-        ("delta", delta, 0 < delta < 1),
-    ):
-        if not fine:
-            raise ValueError(f"{name} is {value}; type a number between 0 and 1")
-    if steps < 1:
-        raise ValueError(f"steps is {steps}; type 1 or more")
+def _check(where: str, sampling_rate: float, delta: float, steps: int) -> None:
+    check_numbers(where, SHARE, traced=False, sampling_rate=sampling_rate)
+    check_numbers(where, CHANCE, traced=False, delta=delta)
+    check_counts(where, steps=steps)
 
 
 def _accounting() -> Any:

@@ -6,13 +6,41 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from optax_chains._checks import check_counts
+from optax_chains._paths import path_of
+
+
+def rows_of(where: str, **trees: Any) -> int:
+    """The length that the first axes of all leaves have in common.
+
+    Raises:
+      ValueError: if they have none, or there is no leaf.
+    """
+    ((name, tree),) = trees.items()
+    shapes = {path_of(p): jnp.shape(x) for p, x in jax.tree.leaves_with_path(tree)}
+    lengths = {shape[:1] for shape in shapes.values()}
+    if len(lengths) != 1 or () in lengths:
+        listed = ", ".join(f"{p!r} {s}" if p else str(s) for p, s in shapes.items())
+        raise ValueError(
+            f"{where}: {name} has the shapes {listed or 'of no array'}, wanted a first "
+            f"axis of one length, the rows, in every leaf; stack {name} so, or close "
+            "over what has no rows"
+        )
+    return lengths.pop()[0]
+
 
 def sum_over_microbatches(
-    function: Callable[[Any], Any], rows: Any, *, size: int | None, zero: Any
+    where: str,
+    function: Callable[[Any], Any],
+    rows: Any,
+    *,
+    size: int | None,
+    zero: Any,
 ) -> Any:
     """Adds up what a function gives for each micro-batch, one after the other.
 
     Args:
+      where: the public function.
       function: rows -> a tree like `zero`.
       rows: a tree of arrays [n, ...].
       size: rows in a micro-batch, which divides n; None for all.
@@ -23,17 +51,14 @@ def sum_over_microbatches(
         size = n
         if n == 0:
             raise ValueError(
-                "the batch has 0 rows; pad it, or type a microbatch_size, of which it "
-                "then has none"
+                f"{where}: the batch has 0 rows; pad it, or type a microbatch_size, of "
+                "which it then has none"
             )
-    if size < 1:
-        raise ValueError(
-            f"microbatch_size is {size}; type 1 or more, or None for all rows"
-        )
+    check_counts(where, microbatch_size=size)
     if n % size:
         raise ValueError(
-            f"microbatch_size is {size}, which does not divide the {n} rows of the "
-            "batch; pad the batch, or type a divisor"
+            f"{where}: microbatch_size is {size}, which does not divide the {n} rows "
+            "of the batch; pad the batch, or type a divisor"
         )
 
     def add(carry: Any, rows: Any) -> tuple[Any, None]:
