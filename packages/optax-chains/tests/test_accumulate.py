@@ -4,7 +4,7 @@ import numpy as np
 import optax
 import pytest
 
-from optax_chains import accumulate, gan_adam
+from optax_chains import accumulate, by_path, freeze, gan_adam
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
@@ -84,3 +84,50 @@ def test_an_infinity_spoils_no_step_but_its_own():
     for g, wanted in ((jnp.inf, -0.0), (1.0, -jnp.inf), (1.0, -0.0), (3.0, -2.0)):
         updates, state = chain.update(jnp.float32(g), state)
         assert float(updates) == wanted
+
+
+@pytest.mark.parametrize(
+    ("updates", "message"),
+    [
+        (
+            {"a": jnp.ones(3)},
+            r"updates has 'a' of shape \(3,\), params has 'a' of",
+        ),
+        ({"a": jnp.ones(())}, r"accumulate: updates has 'a' of shape \(\), params has"),
+        ({"a": None}, r"updates has no 'a', params has 'a' of shape \(2,\); hand over"),
+        (
+            {"a": jnp.ones(2), "b": jnp.ones(2)},
+            "has 'b' of shape .*, params has no",
+        ),
+    ],
+)
+def test_gradients_of_another_shape_are_refused(updates, message):
+    chain = accumulate(optax.sgd(1.0), every=2)
+    with pytest.raises(ValueError, match=message):
+        chain.update(updates, chain.init({"a": jnp.ones(2)}))
+
+
+def test_integers_that_the_chain_would_turn_into_floats_are_refused():
+    params = {"n": jnp.arange(3), "w": jnp.ones(3)}
+    chain = accumulate(optax.sgd(1.0), every=2)
+    wanted = "turned 'n' from int32 into float32, .* by_path with freeze"
+    with pytest.raises(TypeError, match=wanted):
+        chain.update(params, chain.init(params))
+    inside = by_path({"n": freeze(), "w": optax.sgd(1.0)})
+    chain = accumulate(inside, every=1)
+    updates, _ = chain.update(params, chain.init(params))
+    assert (updates["n"].tolist(), updates["w"].tolist()) == ([0] * 3, [-1.0] * 3)
+
+
+def test_how_many_may_be_traced():
+    @jax.jit
+    def run(every):
+        chain = accumulate(optax.sgd(1.0), every=every)
+        state, seen = chain.init(jnp.float32(0)), []
+        for g in (1.0, 3.0, 5.0):
+            updates, state = chain.update(jnp.float32(g), state)
+            seen.append(updates)
+        return seen
+
+    assert [float(u) for u in run(2)] == [-0.0, -2.0, -0.0]
+    assert [float(u) for u in run(3)] == [-0.0, -0.0, -3.0]

@@ -115,6 +115,27 @@ def test_two_patterns_that_read_the_same_are_refused():
         by_path({"a.b": freeze(), re.compile("a.b"): freeze()})
 
 
+@pytest.mark.parametrize(
+    ("groups", "rest", "message"),
+    [
+        ([("*", freeze())], None, r"groups is a list, wanted a mapping; type \{"),
+        ({3: freeze()}, None, "the pattern 3 is no text; type a glob"),
+        ({b"*": freeze()}, None, r"the pattern b'\*' is no text; type a glob"),
+        ({re.compile(b"a"): freeze()}, None, "is no text; type a glob"),
+        (
+            {"*": None},
+            None,
+            r"groups\['\*'\] is None, wanted a chain; type one",
+        ),
+        ({"*": 0.1}, None, r"groups\['\*'\] is 0.1, wanted a chain; type one"),
+        ({"*": freeze()}, 3, "rest is 3, wanted a chain"),
+    ],
+)
+def test_what_is_no_group_is_refused(groups, rest, message):
+    with pytest.raises(TypeError, match=message):
+        by_path(groups, rest=rest)
+
+
 def test_it_works_behind_a_mask_and_inside_itself():
     params = {"a": jnp.ones(()), "b": {"c": jnp.ones(()), "d": jnp.ones(())}}
     inner = by_path({"b/c": freeze(), "*a": freeze()}, rest=optax.sgd(1.0))

@@ -6,7 +6,9 @@ import jax
 import jax.numpy as jnp
 import optax
 
+from optax_chains._checks import check_chains, check_counts, check_like
 from optax_chains._count import next_count
+from optax_chains._paths import path_of
 from optax_chains._stand_still import stand_still
 from optax_chains._wide import wide_zeros
 
@@ -51,7 +53,10 @@ def accumulate(
       A transformation with an `AccumulateState`.
 
     Raises:
-      ValueError: if `every` is below 1.
+      ValueError: if `every` is below 1, or the gradients are not of the parameters'
+        shapes.
+      TypeError: if `chain` is none, `every` is no whole number, or the chain changes
+        the dtype of an update, as most do with integers.
 
     Example:
       >>> import jax.numpy as jnp, optax
@@ -66,8 +71,8 @@ def accumulate(
       Ott et al., 2018, [Scaling Neural Machine
       Translation](https://arxiv.org/abs/1806.00187), section 3.3, "cumul".
     """
-    if every < 1:
-        raise ValueError(f"accumulate: every is {every}; type 1 or more")
+    check_chains("accumulate", chain=chain)
+    check_counts("accumulate", traced=True, every=every)
     inner = optax.with_extra_args_support(chain)
 
     def init(params: Any) -> AccumulateState:
@@ -75,13 +80,16 @@ def accumulate(
         return AccumulateState(inner.init(params), wide_zeros(params), zero)
 
     def update(updates: Any, state: Any, params: Any = None, **extra: Any) -> Any:
+        check_like("accumulate", updates=updates, params=state.total)
         total = jax.tree.map(lambda t, u: t + u.astype(t.dtype), state.total, updates)
 
         def move() -> tuple[Any, Any]:
             mean = jax.tree.map(
                 lambda t, u: (t / every).astype(u.dtype), total, updates
             )
-            return inner.update(mean, state.inner_state, params, **extra)
+            new, inner_state = inner.update(mean, state.inner_state, params, **extra)
+            jax.tree.map_with_path(_check_dtype, updates, new)
+            return new, inner_state
 
         def wait() -> tuple[Any, Any]:
             return stand_still(updates), state.inner_state
@@ -95,3 +103,12 @@ def accumulate(
         )
 
     return optax.GradientTransformationExtraArgs(init, update)
+
+
+def _check_dtype(key_path: Any, before: jax.Array, after: jax.Array) -> None:
+    if before.dtype != after.dtype:
+        raise TypeError(
+            f"accumulate: the chain turned {path_of(key_path)!r} from {before.dtype} "
+            f"into {after.dtype}, wanted one dtype on all steps; for a parameter that "
+            "has no gradient, give the chain to by_path with freeze() for that path"
+        )

@@ -3,8 +3,10 @@
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 
-from optax_chains._moves import check_players, init_both, move
+from optax_chains._checks import check_counts
+from optax_chains._moves import check_game, check_players, init_both, move
 from optax_chains._players import Players, TwoPlayer
 
 
@@ -23,7 +25,8 @@ def alternating(chains: Players, gradients: Players) -> TwoPlayer:
       The game. The generator's value is that at the discriminator's new parameters.
 
     Raises:
-      TypeError: if `chains` or `gradients` is not a `Players`.
+      TypeError: if `chains`, `gradients` or the parameters are not `Players`, or a
+        chain is none.
 
     Example:
       >>> import jax.numpy as jnp, optax
@@ -43,14 +46,15 @@ def alternating(chains: Players, gradients: Players) -> TwoPlayer:
       Dynamics](https://arxiv.org/abs/1807.04740), section 3, for what it does to
       bilinear games.
     """
-    check_players("alternating", chains=chains, gradients=gradients)
+    check_game("alternating", chains, gradients)
 
     def init(params: Players) -> Players:
-        return init_both(chains, params)
+        return init_both("alternating", chains, params)
 
     def update(
         params: Players, state: Players, *args: Any
     ) -> tuple[Players, Players, Players]:
+        check_players("alternating", params=params)
         disc_value, grads = gradients.disc(params, *args)
         disc, disc_state = move(chains.disc, grads, state.disc, params.disc)
         params = Players(params.gen, disc)
@@ -83,7 +87,8 @@ def several_disc_steps(chains: Players, gradients: Players, *, n: int) -> TwoPla
       discriminator's value is that of its last move.
 
     Raises:
-      TypeError: if `chains` or `gradients` is not a `Players`.
+      TypeError: if `chains`, `gradients` or the parameters are not `Players`, a chain
+        is none, or `n` is no whole number.
       ValueError: if `n` is below 1, or an argument of `update` is not `n` long.
 
     Example:
@@ -102,20 +107,20 @@ def several_disc_steps(chains: Players, gradients: Players, *, n: int) -> TwoPla
       Arjovsky, Chintala, Bottou, 2017, [Wasserstein
       GAN](https://arxiv.org/abs/1701.07875), algorithm 1.
     """
-    check_players("several_disc_steps", chains=chains, gradients=gradients)
-    if n < 1:
-        raise ValueError(f"several_disc_steps: n is {n}; type 1 or more")
+    check_game("several_disc_steps", chains, gradients)
+    check_counts("several_disc_steps", n=n)
 
     def init(params: Players) -> Players:
-        return init_both(chains, params)
+        return init_both("several_disc_steps", chains, params)
 
     def update(
         params: Players, state: Players, *args: Any
     ) -> tuple[Players, Players, Players]:
+        check_players("several_disc_steps", params=params)
         for leaf in jax.tree.leaves(args):
-            if leaf.ndim == 0 or leaf.shape[0] != n:
+            if jnp.shape(leaf)[:1] != (n,):
                 raise ValueError(
-                    f"several_disc_steps: an argument has the shape {leaf.shape}, "
+                    f"several_disc_steps: an argument has the shape {jnp.shape(leaf)}, "
                     f"wanted one batch for each of the n = {n} moves, "
                     f"({n}, ...); stack them"
                 )

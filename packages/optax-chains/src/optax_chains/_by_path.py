@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import optax
 
+from optax_chains._checks import check_chains
 from optax_chains._paths import path_of, paths_of
 from optax_chains._stand_still import stand_still
 
@@ -64,6 +65,7 @@ def by_path(
       ValueError: when the chain meets the parameters, if a path matches two patterns,
         or none and there is no `rest`, or if a pattern matches no path; when it is
         made, if two patterns read the same.
+      TypeError: if `groups` is no mapping, a pattern is no text, or a chain none.
 
     Example:
       >>> import jax.numpy as jnp, optax
@@ -75,6 +77,7 @@ def by_path(
       >>> [float(u[0]) for u in jax.tree.leaves(updates)]
       [-0.0, -1.0, -0.5]
     """
+    _check_groups(groups, rest)
     texts = [p if isinstance(p, str) else p.pattern for p in groups]
     for text in texts:
         if texts.count(text) > 1 or text == _REST:
@@ -117,6 +120,24 @@ def by_path(
         return labels
 
     return optax.partition(chains, labels_of)
+
+
+def _check_groups(groups: Any, rest: Any) -> None:
+    if not isinstance(groups, Mapping):
+        raise TypeError(
+            f"by_path: groups is a {type(groups).__name__}, wanted a mapping; type "
+            '{"encoder/*": freeze(), "*/b": optax.sgd(0.1)}'
+        )
+    for pattern, chain in groups.items():
+        text = pattern.pattern if isinstance(pattern, re.Pattern) else pattern
+        if not isinstance(text, str):
+            raise TypeError(
+                f"by_path: the pattern {pattern!r} is no text; type a glob such as "
+                '"encoder/*", or re.compile of a text'
+            )
+        check_chains("by_path", **{f"groups[{text!r}]": chain})
+    if rest is not None:
+        check_chains("by_path", rest=rest)
 
 
 def _is_whole(tree: Any) -> bool:

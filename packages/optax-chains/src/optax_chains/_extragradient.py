@@ -4,7 +4,7 @@ from typing import Any
 
 import optax
 
-from optax_chains._moves import check_players, init_both, move_both
+from optax_chains._moves import check_game, check_players, init_both, move_both
 from optax_chains._players import Players, TwoPlayer
 from optax_chains._two_player import two_player
 
@@ -26,7 +26,8 @@ def extragradient(chains: Players, gradients: Players) -> TwoPlayer:
       The game. The values are those at the step ahead.
 
     Raises:
-      TypeError: if `chains` or `gradients` is not a `Players`.
+      TypeError: if `chains`, `gradients` or the parameters are not `Players`, or a
+        chain is none.
 
     Example:
       >>> import jax.numpy as jnp, optax
@@ -45,14 +46,15 @@ def extragradient(chains: Players, gradients: Players) -> TwoPlayer:
       GANs](https://arxiv.org/abs/1802.10551), section 3.1; its algorithm 4 differs in
       that the step ahead enters Adam's moments too.
     """
-    check_players("extragradient", chains=chains, gradients=gradients)
+    check_game("extragradient", chains, gradients)
 
     def init(params: Players) -> Players:
-        return init_both(chains, params)
+        return init_both("extragradient", chains, params)
 
     def update(
         params: Players, state: Players, *args: Any
     ) -> tuple[Players, Players, Players]:
+        check_players("extragradient", params=params)
         ahead, _, _ = move_both(chains, gradients, params, state, *args, at=params)
         return move_both(chains, gradients, params, state, *args, at=ahead)
 
@@ -77,7 +79,8 @@ def optimistic(chains: Players, gradients: Players) -> TwoPlayer:
       The game.
 
     Raises:
-      TypeError: if `chains` or `gradients` is not a `Players`.
+      TypeError: if `chains`, `gradients` or the parameters are not `Players`, or a
+        chain is none.
 
     Example:
       >>> import jax.numpy as jnp, optax
@@ -96,7 +99,7 @@ def optimistic(chains: Players, gradients: Players) -> TwoPlayer:
       Daskalakis et al., 2018, [Training GANs with
       Optimism](https://arxiv.org/abs/1711.00141), equation 6 and algorithm 1.
     """
-    check_players("optimistic", chains=chains, gradients=gradients)
+    check_game("optimistic", chains, gradients)
     # optax takes the first u_{t-1} to be u_t.
     ahead = [optax.chain(c, optax.scale_by_optimistic_gradient()) for c in chains]
     return two_player(Players(*ahead), gradients)

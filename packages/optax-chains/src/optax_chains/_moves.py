@@ -4,6 +4,7 @@ from typing import Any
 
 import optax
 
+from optax_chains._checks import check_chains
 from optax_chains._players import Players
 
 
@@ -17,8 +18,15 @@ def check_players(game: str, **arguments: Any) -> None:
             )
 
 
-def init_both(chains: Players, params: Players) -> Players:
+def check_game(game: str, chains: Any, gradients: Any) -> None:
+    """Refuses what a game cannot be made of."""
+    check_players(game, chains=chains, gradients=gradients)
+    check_chains(game, **{"chains.gen": chains.gen, "chains.disc": chains.disc})
+
+
+def init_both(game: str, chains: Players, params: Players) -> Players:
     """Makes each player's state for each player's parameters."""
+    check_players(game, params=params)
     return Players(chains.gen.init(params.gen), chains.disc.init(params.disc))
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from optax_chains._moves import check_players, init_both, move_both
+from optax_chains._moves import check_game, check_players, init_both, move_both
 from optax_chains._players import Players, TwoPlayer
 
 
@@ -24,7 +24,8 @@ def two_player(chains: Players, gradients: Players) -> TwoPlayer:
       and returns the new parameters, the new state and the two values.
 
     Raises:
-      TypeError: if `chains` or `gradients` is not a `Players`.
+      TypeError: if `chains`, `gradients` or the parameters are not `Players`, or a
+        chain is none.
 
     Example:
       >>> import jax.numpy as jnp, optax
@@ -43,14 +44,15 @@ def two_player(chains: Players, gradients: Players) -> TwoPlayer:
       Geiger, 2017, [The Numerics of GANs](https://arxiv.org/abs/1705.10461), section
       2, for simultaneous gradient descent.
     """
-    check_players("two_player", chains=chains, gradients=gradients)
+    check_game("two_player", chains, gradients)
 
     def init(params: Players) -> Players:
-        return init_both(chains, params)
+        return init_both("two_player", chains, params)
 
     def update(
         params: Players, state: Players, *args: Any
     ) -> tuple[Players, Players, Players]:
+        check_players("two_player", params=params)
         return move_both(chains, gradients, params, state, *args, at=params)
 
     return TwoPlayer(init, update)
