@@ -1,5 +1,6 @@
 import math
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -51,3 +52,19 @@ def test_a_warm_up_as_long_as_the_run_is_refused():
         ValueError, match=r"warmup_steps is 10 and steps is 10; .* type"
     ):
         adamw_cosine(steps=10, warmup_steps=10)
+
+
+def test_its_rates_may_be_traced():
+    def rates(peak, end, weight_decay):
+        chain = adamw_cosine(
+            peak, steps=5, warmup_steps=2, end=end, weight_decay=weight_decay
+        )
+        state, found = chain.init(jnp.ones(2)), []
+        for _ in range(6):
+            _, state = chain.update(jnp.ones(2), state, jnp.ones(2))
+            found.append(state[-1].learning_rate)
+        return jnp.stack(found)
+
+    wanted = [0.0, 0.25, 0.5, 0.4, 0.2, 0.1]  # by hand
+    np.testing.assert_allclose(rates(0.5, 0.1, 0.1), wanted, rtol=1e-5)
+    np.testing.assert_allclose(jax.jit(rates)(0.5, 0.1, 0.1), wanted, rtol=1e-5)

@@ -74,3 +74,20 @@ def test_parameters_are_asked_for():
         chain.update(jnp.ones(1), chain.init(jnp.ones(1)))
     with pytest.raises(ValueError, match="start is -1"):
         with_ema(optax.sgd(1.0), 0.9, start=-1)
+
+
+@pytest.mark.parametrize("debias", [False, True])
+def test_of_integers_and_bools_it_holds_the_latest(debias):
+    """There is no average of a counter: 2**24 + 1 is no float32 either."""
+    chain = with_ema(optax.identity(), 0.9, debias=debias)
+    params = {"n": jnp.int32(7), "on": jnp.zeros((), bool), "w": jnp.float32(1)}
+    state = chain.init(params)
+    assert ema_params(state)["n"].dtype == jnp.int32
+    for n in (2**24, 2**24 + 1):
+        params = {"n": jnp.int32(n), "on": jnp.ones((), bool), "w": jnp.float32(2)}
+        still = jax.tree.map(jnp.zeros_like, params)
+        _, state = jax.jit(chain.update)(still, state, params)
+    found = ema_params(state, like=params)
+    assert (int(found["n"]), bool(found["on"])) == (2**24 + 1, True)
+    assert found["n"].dtype == jnp.int32
+    np.testing.assert_allclose(found["w"], 2 if debias else 2 - 0.81, rtol=1e-6)

@@ -179,3 +179,30 @@ def test_what_is_missing_is_asked_for():
     chain = oc.natural_gradient()
     with pytest.raises(TypeError, match="natural_gradient: update got no params, kl;"):
         chain.update(x, chain.init(x), model=model)
+
+
+def test_a_limit_may_be_traced():
+    def step(max_kl):
+        chain = oc.natural_gradient(damping=0.0, max_kl=max_kl)
+        grads = jax.grad(lambda p: half_square(model(p)))(float32(W))
+        return chain.update(
+            grads,
+            chain.init(grads),
+            float32(W),
+            model=model,
+            kl=lambda old, new: 0.5 * jnp.mean((new - old) ** 2),
+        )[0]
+
+    np.testing.assert_allclose(flat(jax.jit(step)(0.01)), flat(step(0.01)), rtol=1e-4)
+
+
+def test_where_the_loss_is_concave_the_step_is_zero_as_is_said():
+    chain, params = oc.gauss_newton_cg(damping=0.0), jnp.ones(2)
+    updates, _ = chain.update(
+        -params,
+        chain.init(params),
+        params,
+        model=lambda p: p,
+        loss=lambda y: -jnp.sum(y**2),
+    )
+    np.testing.assert_array_equal(updates, 0)

@@ -1,7 +1,16 @@
 """AdamW with a warm-up and a cosine: the usual chain for training from scratch."""
 
+import jax
+import jax.numpy as jnp
 import optax
+from jax.typing import ArrayLike
 
+from optax_chains._checks import (
+    DECAY,
+    NOT_NEGATIVE,
+    check_counts,
+    check_numbers,
+)
 from optax_chains._decay_mask import decay_mask
 from optax_chains._scale_by_rate import scale_by_rate
 
@@ -37,7 +46,10 @@ def adamw_cosine(
       A chain. Its update needs `params`.
 
     Raises:
-      ValueError: if `warmup_steps` is not below `steps`.
+      ValueError: if `warmup_steps` is not below `steps`, `b1` or `b2` is not from 0 up
+        to 1, or another number is negative or not finite.
+      TypeError: if an argument is no number, or `steps` or `warmup_steps` no whole one
+        or traced.
 
     Example:
       >>> import jax.numpy as jnp
@@ -50,17 +62,33 @@ def adamw_cosine(
       Regularization](https://arxiv.org/abs/1711.05101), algorithm 2; the same, 2017,
       [SGDR](https://arxiv.org/abs/1608.03983), equation 5, for the cosine.
     """
-    if not 0 <= warmup_steps < steps:
+    check_numbers(
+        "adamw_cosine",
+        NOT_NEGATIVE,
+        peak=peak,
+        end=end,
+        eps=eps,
+        weight_decay=weight_decay,
+    )
+    check_numbers("adamw_cosine", DECAY, b1=b1, b2=b2)
+    check_counts("adamw_cosine", steps=steps)
+    check_counts("adamw_cosine", low=0, warmup_steps=warmup_steps)
+    if warmup_steps >= steps:
         raise ValueError(
             f"adamw_cosine: warmup_steps is {warmup_steps} and steps is {steps}; "
             "steps counts the warm-up too, so type a number of steps above it"
         )
-    start = 0.0 if warmup_steps else peak
-    schedule = optax.warmup_cosine_decay_schedule(
-        start, peak, warmup_steps, steps, end_value=end
+    # optax asks whether the peak is 0, which it cannot of a traced one.
+    share = optax.warmup_cosine_decay_schedule(
+        0.0 if warmup_steps else 1.0, 1.0, warmup_steps, steps
     )
+
+    def rate(step: ArrayLike) -> jax.Array:
+        low = jnp.where(step < warmup_steps, 0.0, end)
+        return low + (peak - low) * share(step)
+
     return optax.chain(
         optax.scale_by_adam(b1=b1, b2=b2, eps=eps),
         optax.add_decayed_weights(weight_decay, mask),
-        scale_by_rate(schedule),
+        scale_by_rate(rate),
     )

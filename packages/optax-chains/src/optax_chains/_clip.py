@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
+from optax_chains._checks import NOT_NEGATIVE, POSITIVE, check_numbers
 from optax_chains._norms import global_norm
 from optax_chains._paths import path_of
 from optax_chains._wide import wide
@@ -24,6 +25,10 @@ def clip_by_global(max_norm: float) -> optax.GradientTransformation:
     Returns:
       A transformation without state.
 
+    Raises:
+      ValueError: if `max_norm` is not above 0; `math.inf` clips nothing.
+      TypeError: if it is no number.
+
     Example:
       >>> import jax.numpy as jnp
       >>> clip = clip_by_global(1.0)
@@ -35,6 +40,7 @@ def clip_by_global(max_norm: float) -> optax.GradientTransformation:
       Pascanu, Mikolov, Bengio, 2013, [On the difficulty of training Recurrent Neural
       Networks](https://arxiv.org/abs/1211.5063), algorithm 1.
     """
+    check_numbers("clip_by_global", POSITIVE, max_norm=max_norm)
 
     def update(updates: Any, state: Any, params: Any = None) -> Any:
         del params
@@ -55,6 +61,10 @@ def clip_by_layer(max_norm: float) -> optax.GradientTransformation:
     Returns:
       A transformation without state.
 
+    Raises:
+      ValueError: if `max_norm` is not above 0; `math.inf` clips nothing.
+      TypeError: if it is no number.
+
     Example:
       >>> import jax.numpy as jnp
       >>> clip = clip_by_layer(1.0)
@@ -66,6 +76,7 @@ def clip_by_layer(max_norm: float) -> optax.GradientTransformation:
       McMahan et al., 2018, [Learning Differentially Private Recurrent Language
       Models](https://arxiv.org/abs/1710.06963), section 3.1, "per-layer clipping".
     """
+    check_numbers("clip_by_layer", POSITIVE, max_norm=max_norm)
 
     def update(updates: Any, state: Any, params: Any = None) -> Any:
         del params
@@ -100,7 +111,9 @@ def clip_adaptive(ratio: float, *, eps: float = 1e-3) -> optax.GradientTransform
       A transformation without state. Its update needs `params`.
 
     Raises:
-      ValueError: if `update` gets no `params`.
+      ValueError: if `ratio` is not above 0, `eps` is negative or not finite, or
+        `update` gets no `params`.
+      TypeError: if one of them is no number.
 
     Example:
       >>> import jax.numpy as jnp
@@ -113,6 +126,8 @@ def clip_adaptive(ratio: float, *, eps: float = 1e-3) -> optax.GradientTransform
       Brock et al., 2021, [High-Performance Large-Scale Image Recognition Without
       Normalization](https://arxiv.org/abs/2102.06171), equation 3.
     """
+    check_numbers("clip_adaptive", POSITIVE, ratio=ratio)
+    check_numbers("clip_adaptive", NOT_NEGATIVE, eps=eps)
 
     def clip(u: jax.Array, p: jax.Array) -> jax.Array:
         max_norm = ratio * jnp.maximum(_unit_norms(p), eps)

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
+from optax_chains._checks import DECAY, check_chains, check_counts, check_numbers
 from optax_chains._count import next_count
 from optax_chains._find_state import find_states
 from optax_chains._wide import wide
@@ -17,7 +18,8 @@ class WithEmaState(NamedTuple):
 
     Attributes:
       inner_state: the wrapped chain's.
-      ema: float32 or wider, like the parameters: their weighted sum.
+      ema: float32 or wider, like the parameters: their weighted sum. Integers and
+        bools, of which there is no average, as they are: the latest.
       weight: float[], the sum of the weights in it; 0 before the average starts,
         when `ema` holds the parameters themselves.
       count: int32[], the updates so far.
@@ -54,7 +56,10 @@ def with_ema(
       A transformation with a `WithEmaState`. Its update needs `params`.
 
     Raises:
-      ValueError: if `update` gets no `params`, or `start` is negative.
+      ValueError: if `update` gets no `params`, `decay` is not from 0 up to 1, and below
+        it, or `start` is negative.
+      TypeError: if `chain` is none, `decay` is neither a number nor a schedule, or
+        `start` is no whole number.
 
     Example:
       >>> import jax.numpy as jnp, optax
@@ -70,12 +75,16 @@ def with_ema(
       Effectiveness of Averaging in GAN Training](https://arxiv.org/abs/1806.04498),
       equation 3.
     """
-    if start < 0:
-        raise ValueError(f"with_ema: start is {start}; type 0 or more")
+    check_chains("with_ema", chain=chain)
+    check_counts("with_ema", low=0, start=start)
+    if not callable(decay):
+        check_numbers("with_ema", DECAY, decay=decay)
     inner = optax.with_extra_args_support(chain)
 
     def init(params: Any) -> WithEmaState:
-        ema = wide(jax.tree.map(jnp.copy, params))
+        ema = jax.tree.map(
+            lambda p: wide(jnp.copy(p)) if _has_average(p) else jnp.copy(p), params
+        )
         weight = jnp.full((), 0.0 if debias or start else 1.0, float)
         return WithEmaState(inner.init(params), ema, weight, jnp.zeros((), jnp.int32))
 
@@ -95,6 +104,8 @@ def with_ema(
         held = (state.weight != 0) | (not debias)
 
         def average(ema: jax.Array, p: jax.Array) -> jax.Array:
+            if not _has_average(ema):
+                return p.astype(ema.dtype)
             share = d.astype(ema.dtype)
             p = p.astype(ema.dtype)
             mixed = share * jnp.where(held, ema, 0) + (1 - share) * p
@@ -141,4 +152,10 @@ def ema_params(state: Any, *, like: Any = None) -> Any:
     ema, weight = found[0][2].ema, found[0][2].weight
     weight = jnp.where(weight == 0, 1.0, weight)
     like = ema if like is None else like
-    return jax.tree.map(lambda e, p: (e / weight).astype(p.dtype), ema, like)
+    return jax.tree.map(
+        lambda e, p: (e / weight if _has_average(e) else e).astype(p.dtype), ema, like
+    )
+
+
+def _has_average(x: jax.Array) -> bool:
+    return jnp.issubdtype(x.dtype, jnp.inexact)

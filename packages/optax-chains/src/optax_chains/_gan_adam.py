@@ -2,6 +2,7 @@
 
 import optax
 
+from optax_chains._checks import DECAY, MOMENTUM, check_numbers
 from optax_chains._scale_by_rate import scale_by_rate
 
 
@@ -16,11 +17,16 @@ def gan_adam(
 
     Args:
       learning_rate: a number or a schedule of the step.
-      b1: decay of the mean of the gradients.
+      b1: decay of the mean of the gradients; below 0 for negative momentum.
       b2: decay of the mean of their squares.
 
     Returns:
       A chain. Its state follows the dtypes and shardings of the parameters.
+
+    Raises:
+      ValueError: if `b1` is not between -1 and 1, `b2` not from 0 up to 1, or the rate
+        negative or not finite.
+      TypeError: if one is no number.
 
     Example:
       >>> import jax.numpy as jnp, optax
@@ -35,4 +41,6 @@ def gan_adam(
       Convolutional Generative Adversarial Networks](https://arxiv.org/abs/1511.06434),
       section 4, for b1 = 0.5.
     """
+    check_numbers("gan_adam", MOMENTUM, b1=b1)
+    check_numbers("gan_adam", DECAY, b2=b2)
     return optax.chain(optax.scale_by_adam(b1=b1, b2=b2), scale_by_rate(learning_rate))

@@ -5,6 +5,12 @@ import math
 import jax.numpy as jnp
 import optax
 
+from optax_chains._checks import (
+    DECAY,
+    NOT_NEGATIVE,
+    check_counts,
+    check_numbers,
+)
 from optax_chains._decay_mask import decay_mask
 from optax_chains._scale_by_rate import scale_by_rate
 
@@ -45,7 +51,10 @@ def lamb_large_batch(
       A chain. Its update needs `params`.
 
     Raises:
-      ValueError: if `batch_size` or `steps` is below 1.
+      ValueError: if a count is below 1, `b1` or `b2` not from 0 up to 1, or another
+        number negative or not finite.
+      TypeError: if one is no number, a count no whole one, or a count or `base_warmup`
+        traced.
 
     Example:
       >>> import jax.numpy as jnp
@@ -58,11 +67,22 @@ def lamb_large_batch(
       76 minutes](https://arxiv.org/abs/1904.00962), algorithm 2 and table 4 for the
       square-root rate and the linear-epoch warm-up.
     """
-    if batch_size < 1 or steps < 1:
-        raise ValueError(
-            f"lamb_large_batch: batch_size is {batch_size} and steps is {steps}; "
-            "both must be at least 1"
-        )
+    check_counts(
+        "lamb_large_batch",
+        batch_size=batch_size,
+        steps=steps,
+        base_batch_size=base_batch_size,
+    )
+    check_numbers("lamb_large_batch", DECAY, b1=b1, b2=b2)
+    check_numbers(
+        "lamb_large_batch",
+        NOT_NEGATIVE,
+        base=base,
+        eps=eps,
+        weight_decay=weight_decay,
+    )
+    warmup_share = {"base_warmup": base_warmup}
+    check_numbers("lamb_large_batch", NOT_NEGATIVE, traced=False, **warmup_share)
     ratio = batch_size / base_batch_size
     peak = base * math.sqrt(ratio)
     warmup = round(steps * min(0.5, base_warmup * ratio))

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from optax_chains._checks import check_counts
 from optax_chains._count import next_count
 from optax_chains._moves import check_players
 from optax_chains._players import Players, TwoPlayer
@@ -53,7 +54,7 @@ def lazy(
       The game, with a `LazyState`. Its values are those of the losses.
 
     Raises:
-      TypeError: if `penalties` is not a `Players`.
+      TypeError: if `penalties` is not a `Players`, or `every` no whole number.
       ValueError: if `every` is below 1.
 
     Example:
@@ -77,8 +78,7 @@ def lazy(
       chains.
     """
     check_players("lazy", penalties=penalties)
-    if every < 1:
-        raise ValueError(f"lazy: every is {every}; type 1 or more")
+    check_counts("lazy", traced=True, every=every)
 
     def with_penalty(player: str, due: jax.Array) -> Callable[..., tuple[Any, Any]]:
         main, penalty = getattr(gradients, player), getattr(penalties, player)

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from optax_chains._checks import SHARE, check_counts, check_numbers
 from optax_chains._count import next_count
 from optax_chains._players import Players, TwoPlayer
 
@@ -41,7 +42,8 @@ def lookahead(game: TwoPlayer, *, every: int = 6, step: float = 0.5) -> TwoPlaye
       The game, with a `LookaheadState`.
 
     Raises:
-      ValueError: if `every` is below 1.
+      ValueError: if `every` is below 1, or `step` is not above 0 and at most 1.
+      TypeError: if `every` is no whole number, or `step` no number.
 
     Example:
       >>> import jax.numpy as jnp, optax
@@ -62,8 +64,8 @@ def lookahead(game: TwoPlayer, *, every: int = 6, step: float = 0.5) -> TwoPlaye
       Lookahead-Minmax](https://arxiv.org/abs/2006.14567), algorithm 1; Zhang et al.,
       2019, [Lookahead Optimizer](https://arxiv.org/abs/1907.08610).
     """
-    if every < 1:
-        raise ValueError(f"lookahead: every is {every}; type 1 or more")
+    check_counts("lookahead", traced=True, every=every)
+    check_numbers("lookahead", SHARE, step=step)
 
     def init(params: Players) -> LookaheadState:
         slow = jax.tree.map(jnp.copy, params)  # so that both may be donated

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
+from optax_chains._checks import check_chains
 from optax_chains._find_state import find_states
 from optax_chains._norms import global_norm
 from optax_chains._scale_by_rate import RateState
@@ -48,6 +49,9 @@ def report(
     Returns:
       A transformation with a `ReportState`.
 
+    Raises:
+      TypeError: if `chain` is none.
+
     Example:
       >>> import jax.numpy as jnp
       >>> from optax_chains import sgd_momentum
@@ -57,6 +61,7 @@ def report(
       >>> {name: float(value) for name, value in read_report(state).items()}
       {'grad_norm': 4.0, 'update_norm': 2.0, 'learning_rate': 0.5}
     """
+    check_chains("report", chain=chain)
     inner = optax.with_extra_args_support(chain)
 
     def init(params: Any) -> ReportState:

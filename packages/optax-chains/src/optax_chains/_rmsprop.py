@@ -2,6 +2,7 @@
 
 import optax
 
+from optax_chains._checks import DECAY, MOMENTUM, NOT_NEGATIVE, check_numbers
 from optax_chains._scale_by_rate import scale_by_rate
 
 
@@ -30,6 +31,11 @@ def rmsprop(
     Returns:
       A chain.
 
+    Raises:
+      ValueError: if `decay` is not from 0 up to 1, `momentum` not between -1 and 1, or
+        another number negative or not finite.
+      TypeError: if one is no number.
+
     Example:
       >>> import jax.numpy as jnp
       >>> chain = rmsprop(0.1, decay=0.75)
@@ -43,6 +49,10 @@ def rmsprop(
       Networks](https://arxiv.org/abs/1308.0850), equations 38 to 41, for the centred
       form.
     """
+    check_numbers("rmsprop", DECAY, decay=decay)
+    check_numbers("rmsprop", NOT_NEGATIVE, eps=eps)
+    if momentum is not None:
+        check_numbers("rmsprop", MOMENTUM, momentum=momentum)
     scale = optax.scale_by_stddev if centered else optax.scale_by_rms
     parts = [scale(decay=decay, eps=eps, eps_in_sqrt=False)]
     if momentum is not None:

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
+from optax_chains._checks import NOT_NEGATIVE, check_numbers
 from optax_chains._count import next_count
 
 
@@ -38,12 +39,19 @@ def scale_by_rate(
     Returns:
       A transformation; put it at the end of `optax.chain`.
 
+    Raises:
+      ValueError: if the rate is negative or not finite; to go uphill, put
+        `optax.scale(-1.0)` into the chain.
+      TypeError: if it is neither a number nor a schedule.
+
     Example:
       >>> import jax.numpy as jnp, optax
       >>> chain = optax.chain(optax.scale_by_adam(), scale_by_rate(0.5))
       >>> float(chain.init(jnp.ones(2))[1].learning_rate)
       0.5
     """
+    if not callable(learning_rate):
+        check_numbers("scale_by_rate", NOT_NEGATIVE, learning_rate=learning_rate)
 
     def rate_at(count: Any) -> jax.Array:
         rate = learning_rate(count) if callable(learning_rate) else learning_rate

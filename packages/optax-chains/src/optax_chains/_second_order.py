@@ -11,6 +11,13 @@ import jax
 import jax.numpy as jnp
 import optax
 
+from optax_chains._checks import (
+    DECAY,
+    NOT_NEGATIVE,
+    POSITIVE,
+    check_counts,
+    check_numbers,
+)
 from optax_chains._conjugate_gradient import conjugate_gradient, inner, unit
 from optax_chains._curvature import gauss_newton_operator
 from optax_chains._scale_by_rate import scale_by_rate
@@ -27,7 +34,10 @@ def gauss_newton_cg(
 
     On least squares with a linear model, one step of rate 1 without damping is the
     solution. With batches, they must be large enough for their curvature to be that of
-    the data; more damping makes the step more like the gradient's.
+    the data; more damping makes the step more like the gradient's. Along a direction
+    of no curvature or less, as everywhere in a loss that is concave in the outputs, the
+    solver stops where it is: the step may be zero. Damping above the most negative
+    curvature mends that.
 
     Args:
       learning_rate: a number or a schedule of the step; 1 is the whole step.
@@ -41,7 +51,10 @@ def gauss_newton_cg(
       `loss: outputs -> scalar` such that they are those of `loss(model(params))`.
 
     Raises:
-      TypeError: if `update` gets no `params`, `model` or `loss`.
+      ValueError: if `damping` is negative or not finite, `tolerance` is not from 0 up
+        to 1, `iterations` is below 1.
+      TypeError: if one is no number, or `update` gets no `params`, `model` or
+        `loss`.
 
     Example:
       >>> import jax, jax.numpy as jnp, optax
@@ -60,6 +73,7 @@ def gauss_newton_cg(
       Martens, 2010, [Deep learning via Hessian-free
       optimization](https://icml.cc/Conferences/2010/papers/458.pdf), sections 3 and 4.
     """
+    _check("gauss_newton_cg", damping, iterations, tolerance)
 
     def update(
         updates: Any,
@@ -112,8 +126,10 @@ def natural_gradient(
       `optax.kl_divergence(log_softmax(q), softmax(p))`.
 
     Raises:
-      TypeError: if `update` gets no `params`, `model` or `kl`.
-      ValueError: if `max_kl` is not above 0.
+      ValueError: if `damping` is negative or not finite, `tolerance` is not from 0 up
+        to 1, `iterations` is below 1, or `max_kl` is not above 0.
+      TypeError: if one is no number, or `update` gets no `params`, `model` or
+        `kl`.
 
     Example:
       >>> import jax, jax.numpy as jnp, optax
@@ -135,11 +151,9 @@ def natural_gradient(
       matrix; Schulman et al., 2015, [Trust Region Policy
       Optimization](https://arxiv.org/abs/1502.05477), appendix C, for `max_kl`.
     """
-    if max_kl is not None and not max_kl > 0:
-        raise ValueError(
-            f"natural_gradient: max_kl is {max_kl}; type a number above 0, or None "
-            "for no limit"
-        )
+    _check("natural_gradient", damping, iterations, tolerance)
+    if max_kl is not None:
+        check_numbers("natural_gradient", POSITIVE, max_kl=max_kl)
 
     def update(
         updates: Any,
@@ -166,6 +180,13 @@ def natural_gradient(
 
     part = optax.GradientTransformationExtraArgs(optax.init_empty_state, update)
     return optax.chain(part, scale_by_rate(learning_rate))
+
+
+def _check(where: str, damping: Any, iterations: Any, tolerance: Any) -> None:
+    check_numbers(where, NOT_NEGATIVE, damping=damping)
+    check_counts(where, traced=True, iterations=iterations)
+    # Of 1 or more the first iterate, zero, would do.
+    check_numbers(where, DECAY, tolerance=tolerance)
 
 
 def _missing(name: str, **arguments: Any) -> TypeError:

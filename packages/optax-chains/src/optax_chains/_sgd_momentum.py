@@ -1,7 +1,9 @@
 """SGD with momentum, as image classifiers are trained."""
 
+import jax
 import optax
 
+from optax_chains._checks import MOMENTUM, NOT_NEGATIVE, check_numbers
 from optax_chains._decay_mask import decay_mask
 from optax_chains._scale_by_rate import scale_by_rate
 
@@ -18,13 +20,18 @@ def sgd_momentum(
 
     Args:
       learning_rate: a number or a schedule of the step.
-      momentum: decay of the sum of the gradients.
+      momentum: decay of the sum of the gradients, between -1 and 1.
       nesterov: whether to look one step ahead.
       weight_decay: factor of the weight that joins the gradient before the momentum.
       mask: which parameters decay; `decay_mask` spares biases and norms.
 
     Returns:
       A chain. Its update needs `params` where `weight_decay` is not 0.
+
+    Raises:
+      ValueError: if `momentum` is not between -1 and 1, or another number negative or
+        not finite.
+      TypeError: if one is no number.
 
     Example:
       >>> import jax.numpy as jnp
@@ -40,6 +47,9 @@ def sgd_momentum(
       He et al., 2016, [Deep Residual Learning](https://arxiv.org/abs/1512.03385),
       section 3.4, for the setting 0.1, 0.9, 1e-4.
     """
-    parts = [optax.add_decayed_weights(weight_decay, mask)] if weight_decay else []
+    check_numbers("sgd_momentum", MOMENTUM, momentum=momentum)
+    check_numbers("sgd_momentum", NOT_NEGATIVE, weight_decay=weight_decay)
+    decays = isinstance(weight_decay, jax.core.Tracer) or weight_decay != 0
+    parts = [optax.add_decayed_weights(weight_decay, mask)] if decays else []
     trace = optax.trace(decay=momentum, nesterov=nesterov)
     return optax.chain(*parts, trace, scale_by_rate(learning_rate))

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
+from optax_chains._checks import check_chains
 from optax_chains._count import next_count
 from optax_chains._stand_still import stand_still
 
@@ -40,6 +41,9 @@ def skip_nonfinite(
     Returns:
       A transformation with a `SkipState`.
 
+    Raises:
+      TypeError: if `chain` is none.
+
     Example:
       >>> import jax.numpy as jnp, optax
       >>> chain = skip_nonfinite(optax.adam(0.1))
@@ -52,6 +56,7 @@ def skip_nonfinite(
       Micikevicius et al., 2018, [Mixed Precision
       Training](https://arxiv.org/abs/1710.03740), section 3.2, for skipped steps.
     """
+    check_chains("skip_nonfinite", chain=chain)
     inner = optax.with_extra_args_support(chain)
 
     def init(params: Any) -> SkipState:
