@@ -330,7 +330,7 @@ def test_a_disk_that_is_full(call, small, tmp_path, monkeypatch):
     def fail(*args, **kwargs):
         raise ValueError("RESOURCE_EXHAUSTED: no space left on device\nmore lines")
 
-    monkeypatch.setattr(ocp.CheckpointManager, "save", fail)
+    monkeypatch.setattr(ocp.AsyncCheckpointer, "save", fail)
     arguments = ["--data", small, "--steps", "2", "--batch-size", "8"]
     said = call("train", *arguments, "--out", tmp_path / "out", "--devices", "1")
     one_clear_line(said, "step 2", "no space left on device", "make room")

@@ -1,5 +1,7 @@
 """Checkpoints: everything that a run needs to go on as if it had never stopped."""
 
+import contextlib
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,6 +14,7 @@ from mnist_gan._errors import UserError, is_lost_collective
 from mnist_gan._game import TrainState
 
 _KEPT = 2
+_LINE = 200  # characters of another library's message
 _SUMS = "checksums"  # beside the loader's position
 
 
@@ -27,29 +30,21 @@ class Checkpoint(NamedTuple):
     data: dict[str, Any]
 
 
-class _Manager(ocp.CheckpointManager):
-    def reached_preemption(self, step: int) -> bool:
-        """Leaves preemption to the loop.
-
-        Orbax would ask jax for the sync point from a thread of its own, with the number
-        of a step that is past, and jax would take that for where this process is.
-        """
-        del step
-        return False
-
-
 @jax.jit
 def _copy(state: TrainState) -> tuple[TrainState, dict[str, jax.Array]]:
     return jax.tree.map(jnp.copy, state), checksums(state)
 
 
 class Checkpoints:
-    """The checkpoints below a folder, by step; the last two are kept.
+    """The checkpoints below a folder, by step: the last two, and in a run one more.
 
     Orbax writes beside and renames, so a checkpoint is whole or not there. Saving goes
     on while the next steps run, on a copy: a step that is donated its inputs must not
     run while they are read. With several processes each writes what it holds, and all
     make the same calls.
+
+    This is orbax's checkpointer and not its manager: when writing fails in one process,
+    the manager waits there for the others, who wait for that one, before it says so.
 
     Args:
       folder: where they are, a path or an address such as `gs://bucket/run`; made by
@@ -57,10 +52,12 @@ class Checkpoints:
     """
 
     def __init__(self, folder: Path | str) -> None:
-        options = ocp.CheckpointManagerOptions(max_to_keep=_KEPT, create=True)
         self._folder = folder
-        place = folder.absolute() if isinstance(folder, Path) else folder
-        self._manager = _Manager(place, options=options)
+        self._place = folder.absolute() if isinstance(folder, Path) else folder
+        self._writer = ocp.AsyncCheckpointer(
+            ocp.CompositeCheckpointHandler(),
+            async_options=ocp.AsyncOptions(post_finalization_callback=self._prune),
+        )
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Starts to write a checkpoint for the state's step.
@@ -72,38 +69,63 @@ class Checkpoints:
           UserError: if it cannot be written, or the one before could not; those before
             are still whole.
         """
+        self._wait()
         state, sums = _copy(checkpoint.state)
         data = checkpoint.data | {_SUMS: _numbers(sums)}
         arguments = ocp.args.Composite(
             state=ocp.args.StandardSave(state), data=ocp.args.JsonSave(data)
         )
         step = int(checkpoint.state.step)
-        try:
-            self._manager.save(step, args=arguments)
-        except (ValueError, OSError, RuntimeError) as error:
-            if is_lost_collective(error):  # another process is gone, not the disk
-                raise
-            raise self._unwritten(f"of step {step:,}", error) from error
+        with self._explained(f"of step {step:,}"):
+            if jax.process_index() == 0:
+                self._path(step).parent.mkdir(parents=True, exist_ok=True)
+            self._writer.save(self._path(step), args=arguments)
+
+    def check(self) -> None:
+        """Raises as `save` does if what that started has failed here; does not wait."""
+        with self._explained("begun last"):
+            self._writer.check_for_errors()
 
     def finish(self) -> None:
         """Waits until what `save` has started is on disk; raises as it does."""
-        try:
-            self._manager.wait_until_finished()
-        except (ValueError, OSError, RuntimeError) as error:
-            if is_lost_collective(error):
-                raise
-            raise self._unwritten("begun last", error) from error
+        self._wait()
+        if jax.process_index() == 0:
+            with self._explained("begun last"):
+                self._prune()
 
-    def _unwritten(self, which: str, error: Exception) -> UserError:
-        return UserError(
-            f"{self._folder}: the checkpoint {which} could not be written "
-            f"({_first_line(error)}); make room, and go on from the one before "
-            "with --resume"
-        )
+    def _wait(self) -> None:
+        with self._explained("begun last"):
+            self._writer.wait_until_finished()
+
+    def _prune(self) -> None:
+        # Orbax calls this beside the training, before it gives the newest its name.
+        for old in self._all()[:-_KEPT]:
+            old.path.rmtree()
+
+    def _all(self) -> list[Any]:
+        found = ocp.path.step.standard_name_format().find_all(self._place)
+        return sorted(found, key=lambda one: one.step)
+
+    def _path(self, step: int) -> Any:
+        names = ocp.path.step.standard_name_format()
+        return ocp.path.step.build_step_path(self._place, names, step)
+
+    @contextlib.contextmanager
+    def _explained(self, which: str) -> Generator[None]:
+        try:
+            yield
+        except (ValueError, OSError, RuntimeError) as error:
+            if is_lost_collective(error):  # another process is gone, not the disk
+                raise
+            raise UserError(
+                f"{self._folder}: the checkpoint {which} could not be written "
+                f"({_first_line(error)}); make room, and go on from the one before "
+                "with --resume"
+            ) from error
 
     def latest_step(self) -> int | None:
         """The step of the last whole checkpoint, or None."""
-        return self._manager.latest_step()
+        return next((one.step for one in reversed(self._all())), None)
 
     def restore(self, like: TrainState, sharding: Any) -> Checkpoint:
         """Reads the last whole checkpoint.
@@ -117,8 +139,11 @@ class Checkpoints:
           The checkpoint.
 
         Raises:
-          UserError: if it cannot be read or holds something else.
+          UserError: if there is none, or it cannot be read or holds something else.
         """
+        step = self.latest_step()
+        if step is None:
+            raise UserError(f"{self._folder}: has no checkpoint yet")
         sharding = sharding or jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
         if isinstance(sharding, jax.sharding.Sharding):
             one = sharding
@@ -130,12 +155,11 @@ class Checkpoints:
             like,
             sharding,
         )
-        step = self._manager.latest_step()
         arguments = ocp.args.Composite(
             state=ocp.args.StandardRestore(target), data=ocp.args.JsonRestore()
         )
         try:
-            restored = self._manager.restore(step, args=arguments)
+            restored = self._writer.restore(self._path(step), args=arguments)
             state, data = restored["state"], dict(restored["data"])
             _compare(data.pop(_SUMS, {}), _numbers(jax.jit(checksums)(state)))
         except Exception as error:  # orbax raises that very type, too
@@ -150,7 +174,7 @@ class Checkpoints:
 
     def close(self) -> None:
         """Lets go of the folder."""
-        self._manager.close()
+        self._writer.close()
 
 
 def load_last(run: Path | str, folder: Path | str, like: TrainState) -> TrainState:
@@ -191,4 +215,6 @@ def _compare(written: dict[str, int], read: dict[str, int]) -> None:
 
 def _first_line(error: Exception) -> str:
     lines = str(error).strip().splitlines() or [type(error).__name__]
-    return lines[0].partition(" See full TensorStore details")[0][:200]
+    line = lines[0].partition(" See full TensorStore details")[0]
+    # What failed stands in front, and why at the end.
+    return line if len(line) <= _LINE else f"{line[:100]} ... {line[-100:]}"

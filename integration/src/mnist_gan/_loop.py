@@ -278,6 +278,7 @@ def _loop(
         step += n
         dispatches += 1
         plan.runtime.watch.beat(step)
+        checkpoints.check()
         stops = plan.runtime.stops(dispatches)  # asked every time, as jax wants it
         ended = step >= steps or stops
         if ended or step % _CHECKPOINT_EVERY == 0:

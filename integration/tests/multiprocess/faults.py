@@ -198,10 +198,10 @@ PLACES = {
     "the metrics": lambda fault: before(_metrics.Metrics, "write", fault, call=2),
     "the pictures": lambda fault: before(_loop, "_draw", fault, call=4),
     "the save": lambda fault: before(
-        _checkpoints.ocp.CheckpointManager, "save", fault, call=2
+        _checkpoints.ocp.AsyncCheckpointer, "save", fault, call=2
     ),
     "after the save": lambda fault: after(
-        _checkpoints.ocp.CheckpointManager, "save", fault, call=2
+        _checkpoints.ocp.AsyncCheckpointer, "save", fault, call=2
     ),
     "the commit": at_commit,
     "the end": lambda fault: before(

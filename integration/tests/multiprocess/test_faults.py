@@ -89,8 +89,10 @@ ROWS = [
     Row("full", 0, "the metrics", (2, 2), "No space left", (5,)),
     Row("full", 0, "the pictures", (2, 2), "No space left", (5,)),
     Row("denied", 0, "the folder", (2, 2), "Permission denied", (0,)),
-    # Orbax waits for the process whose writing failed, and only then says so.
-    Row("limit_files", 1, "the start", (75, 75), "the stacks", (0,), within=40),
+    # Behind the start of a checkpoint, where orbax has the others wait.
+    Row("limit_files", 1, "the start", (2, 2), "File too large", (0,)),
+    Row("limit_files", 0, "the start", (2, 2), "File too large", (0,)),
+    Row("denied", 0, "the commit", (2, 2), "Permission denied", (5,)),
 ]
 
 
@@ -112,6 +114,8 @@ def test_a_fault_ends_all_and_is_named(train, tmp_path, row):
     for process, said in enumerate(ended.said):
         if process != row.process:
             assert row.words in said, said
+            if ended.codes[process] == 2:
+                assert f"process {row.process} (" in said, said
     # Never a wrong result: none says that it is done, and what is left can be read.
     assert "done:" not in told
     checkpoint = last(out) if out.exists() else None

@@ -1,0 +1,80 @@
+"""Checkpoints of a state of two numbers, in one process."""
+
+import contextlib
+import os
+import time
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from mnist_gan._checkpoints import Checkpoint, Checkpoints
+from mnist_gan._errors import UserError
+from mnist_gan._game import TrainState
+from optax_chains import Players
+
+
+def state_at(step):
+    w, key = {"w": jnp.full(2, float(step))}, jax.random.key(0)
+    return TrainState(Players(w, w), Players(w, w), w, key, jnp.int32(step))
+
+
+def check_for_a_minute(checkpoints):
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        checkpoints.check()
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def checkpoints(tmp_path):
+    with contextlib.closing(Checkpoints(tmp_path / "run/checkpoints")) as opened:
+        yield opened
+
+
+@pytest.fixture
+def full(monkeypatch):
+    """A checkpoint cannot be given its name; the reason stands behind many words."""
+
+    def fail(*_, **__):
+        raise OSError(f"cannot rename {'a long name' * 30}: no room")
+
+    monkeypatch.setattr(os, "rename", fail)
+    monkeypatch.setattr(os, "replace", fail)
+
+
+def test_the_last_two_are_kept(checkpoints, tmp_path):
+    assert checkpoints.latest_step() is None
+    like = jax.eval_shape(lambda: state_at(0))
+    with pytest.raises(UserError, match="has no checkpoint yet"):
+        checkpoints.restore(like, None)
+    for step in (1, 2, 3, 100):
+        checkpoints.save(Checkpoint(state_at(step), {"position": step}))
+    checkpoints.finish()
+    names = {path.name for path in (tmp_path / "run/checkpoints").iterdir()}
+    assert names == {"3", "100"}
+    assert checkpoints.latest_step() == 100
+    found = checkpoints.restore(like, None)
+    assert found.data == {"position": 100}
+    assert found.state.average["w"].tolist() == [100, 100]
+
+
+def test_what_fails_behind_the_start_is_said_by_check(checkpoints, request):
+    """And not first by the next save, nor after a wait for anybody."""
+    checkpoints.save(Checkpoint(state_at(1), {}))
+    checkpoints.finish()
+    checkpoints.check()
+    request.getfixturevalue("full")
+    checkpoints.save(Checkpoint(state_at(2), {}))
+    with pytest.raises(UserError, match=r"begun last could not .*: no room\); make"):
+        check_for_a_minute(checkpoints)
+    assert checkpoints.latest_step() == 1
+
+
+@pytest.mark.parametrize("call", ["save", "finish"])
+def test_what_fails_behind_the_start_is_said_by_the_next_call(checkpoints, full, call):
+    checkpoints.save(Checkpoint(state_at(1), {}))
+    arguments = [Checkpoint(state_at(2), {})] if call == "save" else []
+    with pytest.raises(UserError, match="begun last could not be written"):
+        getattr(checkpoints, call)(*arguments)
+    assert checkpoints.latest_step() is None
