@@ -13,7 +13,15 @@ def test_the_first_signal_is_noted(number):
         assert received
 
 
-def test_the_second_acts_at_once():
+@pytest.fixture
+def in_foreground():
+    """A shell has what it starts in the background ignore Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_the_second_acts_at_once(in_foreground):
     with interrupts():
         signal.raise_signal(signal.SIGINT)
         with pytest.raises(KeyboardInterrupt):

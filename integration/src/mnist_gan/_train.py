@@ -150,7 +150,7 @@ def _announce(
     placement: Placement,
 ) -> None:
     batch_size = recipe.batch_size
-    device = placement.mesh.devices.flat[0]
+    device = placement.mesh.local_devices[0]  # another process's computes nothing here
     # Simulated devices share the cores, real ones share the work.
     sharers = 1 if device.platform == "cpu" else placement.mesh.size
     expected = _estimate.seconds(steps * batch_size // sharers, device)
