@@ -53,17 +53,24 @@ def loader(placement, dataset=None):
     )
 
 
-def run(placement, recipe=RECIPE, *, steps=STEPS, dataset=None):
+def initial(placement, recipe):
+    lies = layout(jax.eval_shape(lambda: _game.init(recipe, 0)), placement)
+    return jax.jit(lambda: _game.init(recipe, 0), out_shardings=lies)()
+
+
+def run(
+    placement, recipe=RECIPE, *, steps=STEPS, dataset=None, state=None, options=None
+):
     """Losses of some steps, the samples after them, and the state."""
-    abstract = jax.eval_shape(lambda: _game.init(recipe, 0))
-    lies = layout(abstract, placement)
+    state = initial(placement, recipe) if state is None else state
+    lies = layout(jax.eval_shape(lambda: state), placement)
     update = jax.jit(
         _game.update(recipe, placement.mesh),
         donate_argnums=0,
         in_shardings=(lies, placement.spread),
         out_shardings=(lies, placement.replicated),
+        compiler_options=options,
     )
-    state = jax.jit(lambda: _game.init(recipe, 0), out_shardings=lies)()
     losses = []
     with loader(placement, dataset) as batches, iter(batches) as it:
         for _ in range(steps):
@@ -76,6 +83,21 @@ def run(placement, recipe=RECIPE, *, steps=STEPS, dataset=None):
     )
     samples = np.asarray(draw(state.average).addressable_data(0))
     return np.asarray(losses), samples, state, position
+
+
+# Unoptimised, as programs of tests are, convolutions in float64 take long.
+WIDE = {"xla_backend_optimization_level": 2}
+
+
+def run_wide(placement):
+    """In float64, where rounding leaves nothing to see: losses and samples."""
+    state = initial(placement, RECIPE)
+    with jax.enable_x64(True):  # noqa: FBT003  (as jax has it)
+        state = jax.tree.map(
+            lambda x: x.astype(float) if jnp.issubdtype(x.dtype, jnp.floating) else x,
+            state,
+        )
+        return run(placement, state=state, options=WIDE)[:2]
 
 
 def rows(placement):
@@ -114,6 +136,7 @@ def work(folder):
     whole = place(None, {"data": jax.device_count()})
     losses, samples, state, position = run(whole)
     found["losses"], found["samples"] = losses, samples
+    found["wide"] = run_wide(whole)
     devices = np.array(jax.devices())[list(TORUS)]
     permuted = on_mesh(Mesh(devices, ("data",), axis_types=(AxisType.Auto,)))
     found["rows"] = rows(whole), rows(permuted)
@@ -166,6 +189,15 @@ def test_losses_and_samples_are_those_of_one_device(found, alone):
     for result in found[0]:
         np.testing.assert_allclose(result["losses"], alone[0], **CLOSE)
         np.testing.assert_allclose(result["samples"], alone[1], rtol=0, atol=GREY / 10)
+
+
+def test_in_float64_losses_and_samples_are_those_of_one_device(found):
+    """So what float32 leaves between them is rounding, and nothing else."""
+    alone = run_wide(place(1))
+    for result in found[0]:
+        for here, there in zip(result["wide"], alone, strict=True):
+            assert here.dtype == np.float64
+            np.testing.assert_allclose(here, there, rtol=0, atol=1e-12)
 
 
 def test_losses_with_split_weights_are_those_of_one_device(found, alone):
