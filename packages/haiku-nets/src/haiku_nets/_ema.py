@@ -9,13 +9,16 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from haiku_nets._checks import check_decay
+
 
 class Ema(NamedTuple):
     """A running average.
 
     Attributes:
       total: what has been averaged so far, starting from zero; a tree of the
-        parameters' shapes, floats in float32 at least.
+        parameters' shapes, floats in float32 at least. Integers and bools have no
+        average: of them it is the latest.
       weight: float32[], how much of an average that is: 1 - decay ** updates.
     """
 
@@ -27,7 +30,7 @@ def ema_init(params: Any) -> Ema:
     """Starts an average of nothing.
 
     Args:
-      params: a pytree of arrays.
+      params: a pytree of arrays or numbers.
 
     Returns:
       The average. Half-precision parameters are averaged in float32, in which a small
@@ -40,7 +43,8 @@ def ema_init(params: Any) -> Ema:
       (dtype('float32'), 0.0)
     """
     return Ema(
-        jax.tree.map(lambda x: jnp.zeros_like(x, _wide(x)), params), jnp.zeros(())
+        jax.tree.map(lambda x: jnp.zeros_like(x, dtype=_wide(x)), params),
+        jnp.zeros(()),
     )
 
 
@@ -50,11 +54,16 @@ def ema_update(ema: Ema, params: Any, *, decay: float | jax.Array) -> Ema:
     Args:
       ema: the average so far.
       params: the parameters, of the shapes of `ema_init`'s.
-      decay: how much of the old average stays, 0 to 1; 0.999 looks back over about a
-        thousand steps. It may change from step to step.
+      decay: how much of the old average stays, 0 or more and below 1; 0.999 looks
+        back over about a thousand steps. It may change from step to step.
 
     Returns:
       The new average.
+
+    Raises:
+      TypeError: if `decay` is no number.
+      ValueError: if it is out of range, or the parameters have other paths or shapes
+        than the average.
 
     Example:
       >>> import jax.numpy as jnp
@@ -69,8 +78,13 @@ def ema_update(ema: Ema, params: Any, *, decay: float | jax.Array) -> Ema:
       https://doi.org/10.1137/0330046; Kingma and Ba, Adam, 2014, section 3, for the
       correction of the start, https://arxiv.org/abs/1412.6980
     """
+    check_decay("ema_update", decay)
+    _check_shapes("ema_update", ema.total, params)
 
-    def mix(old: jax.Array, new: jax.Array) -> jax.Array:
+    def mix(old: jax.Array, new: Any) -> jax.Array:
+        new = jnp.asarray(new)
+        if not jnp.issubdtype(old.dtype, jnp.inexact):
+            return new.astype(old.dtype)
         share = jnp.asarray(1 - decay, old.dtype)
         return old + share * (new.astype(old.dtype) - old)
 
@@ -88,6 +102,9 @@ def ema_params(ema: Ema, *, like: Any) -> Any:
     Returns:
       A tree like the parameters.
 
+    Raises:
+      ValueError: if `like` has other paths or shapes than the average.
+
     Example:
       >>> import jax.numpy as jnp
       >>> params = {"w": jnp.float32(2)}
@@ -95,8 +112,12 @@ def ema_params(ema: Ema, *, like: Any) -> Any:
       >>> float(ema_params(ema, like=params)["w"].round(4))  # not pulled towards 0
       2.0
     """
+    _check_shapes("ema_params", ema.total, like)
 
-    def read(total: jax.Array, now: jax.Array) -> jax.Array:
+    def read(total: jax.Array, now: Any) -> jax.Array:
+        now = jnp.asarray(now)
+        if not jnp.issubdtype(total.dtype, jnp.inexact):
+            return jnp.where(ema.weight > 0, total.astype(now.dtype), now)
         weight = ema.weight.astype(total.dtype)
         averaged = (total / jnp.where(weight > 0, weight, 1)).astype(now.dtype)
         return jnp.where(weight > 0, averaged, now)
@@ -104,5 +125,29 @@ def ema_params(ema: Ema, *, like: Any) -> Any:
     return jax.tree.map(read, ema.total, like)
 
 
-def _wide(x: jax.Array) -> Any:
-    return jnp.float32 if x.dtype.itemsize < 4 else x.dtype
+def _wide(x: Any) -> Any:
+    dtype = jnp.result_type(x)
+    half = jnp.issubdtype(dtype, jnp.inexact) and dtype.itemsize < 4
+    return jnp.float32 if half else dtype
+
+
+def _check_shapes(where: str, total: Any, params: Any) -> None:
+    wanted, found = _shapes(total), _shapes(params)
+    for path in sorted(wanted.keys() | found.keys()):
+        if wanted.get(path) != found.get(path):
+            raise ValueError(
+                f"{where} found {_held(path, found)}, the average has "
+                f"{_held(path, wanted)}: pass the parameters that ema_init was given, "
+                "or start another average."
+            )
+
+
+def _held(path: str, shapes: dict[str, tuple[int, ...]]) -> str:
+    return f"{path!r} of shape {shapes[path]}" if path in shapes else f"no {path!r}"
+
+
+def _shapes(tree: Any) -> dict[str, tuple[int, ...]]:
+    return {
+        jax.tree_util.keystr(path, simple=True, separator="/"): jnp.shape(leaf)
+        for path, leaf in jax.tree.leaves_with_path(tree)
+    }
