@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from haiku_nets._canonical import correlate
+from haiku_nets._checks import check_counts
 from haiku_nets._forms import Window
 from haiku_nets._lowering import Lowering, resolve_lowering
 from haiku_nets._weights import kernel, with_bias
@@ -48,8 +49,9 @@ class Conv2D(hk.Conv2D):
       name: the module's name.
 
     Raises:
-      ValueError: if `lowering` is another word, or `"canonical"` is asked for where it
-        does not exist.
+      ValueError: if `lowering` is another word, `"canonical"` is asked for where it
+        does not exist, or a size is below 1.
+      TypeError: if one is no whole number.
 
     Example:
       >>> import haiku as hk, jax, jax.numpy as jnp
@@ -80,6 +82,15 @@ class Conv2D(hk.Conv2D):
         lowering: Lowering | None = None,
         name: str | None = None,
     ) -> None:
+        where = name or "Conv2D"
+        check_counts(
+            where,
+            kernel_shape=kernel_shape,
+            stride=stride,
+            rate=rate,
+            feature_group_count=feature_group_count,
+        )
+        check_counts(where, low=0, output_channels=output_channels)
         super().__init__(
             output_channels=output_channels,
             kernel_shape=kernel_shape,

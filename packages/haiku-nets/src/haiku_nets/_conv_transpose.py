@@ -6,9 +6,11 @@ from typing import Any
 import haiku as hk
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from haiku_nets._canonical import spread
+from haiku_nets._checks import check_counts
 from haiku_nets._forms import Window
 from haiku_nets._lowering import Lowering, resolve_lowering
 from haiku_nets._weights import kernel, with_bias
@@ -48,8 +50,10 @@ class Conv2DTranspose(hk.Conv2DTranspose):
       name: the module's name.
 
     Raises:
-      ValueError: if `lowering` is another word, or `"canonical"` is asked for where it
-        does not exist.
+      ValueError: if `lowering` is another word, `"canonical"` is asked for where it
+        does not exist, a size is below 1, or `padding` has not one pair for each
+        axis.
+      TypeError: if one is no whole number.
 
     Example:
       >>> import haiku as hk, jax, jax.numpy as jnp
@@ -82,6 +86,10 @@ class Conv2DTranspose(hk.Conv2DTranspose):
         lowering: Lowering | None = None,
         name: str | None = None,
     ) -> None:
+        where = name or "Conv2DTranspose"
+        check_counts(where, kernel_shape=kernel_shape, stride=stride)
+        check_counts(where, low=0, output_channels=output_channels)
+        _check_padding(where, padding)
         super().__init__(
             output_channels=output_channels,
             kernel_shape=kernel_shape,
@@ -149,6 +157,17 @@ class Conv2DTranspose(hk.Conv2DTranspose):
             ),
             positions=tuple(positions),
             everywhere=self.lowering == "canonical",
+        )
+
+
+def _check_padding(where: str, padding: Any) -> None:
+    if isinstance(padding, str):  # which the inputs' shape may decide
+        return
+    pairs = list(padding) if np.iterable(padding) else []
+    if len(pairs) != 2 or any(np.shape(pair) != (2,) for pair in pairs):
+        raise ValueError(
+            f"{where} found padding={padding!r}, wanted 'SAME', 'VALID' or one pair "
+            "(before, after) for each axis: pass padding=((1, 1), (1, 1))."
         )
 
 

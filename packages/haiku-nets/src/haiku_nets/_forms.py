@@ -110,14 +110,14 @@ def spread_form(y: jax.Array, w: jax.Array, window: Window) -> jax.Array:
         for n, k, s, a in zip(*window[:4], strict=True)
     )
     zero = jnp.zeros((), w.dtype)
-    (kh, kw), (batch, *_), channels = window.kernel, y.shape, w.shape[2]
+    (kh, kw), batch, (channels, features) = window.kernel, y.shape[0], w.shape[2:]
     whole = [(0, v.depth * v.phases - kh, 0), (0, h.depth * h.phases - kw, 0)]
     taps = lax.pad(w, zero, [*whole, (0, 0, 0), (0, 0, 0)])
-    taps = taps.reshape(v.depth, v.phases, h.depth, h.phases, channels, -1)
+    taps = taps.reshape(v.depth, v.phases, h.depth, h.phases, channels, features)
     taps = lax.rev(taps, (0, 2)).transpose(0, 2, 5, 1, 3, 4)
     images = lax.conv_general_dilated(
         y,
-        taps.reshape(v.depth, h.depth, w.shape[3], -1),
+        taps.reshape(v.depth, h.depth, features, v.phases * h.phases * channels),
         (1, 1),
         [
             (axis.depth - 1 - axis.first, axis.rows + axis.first - o)

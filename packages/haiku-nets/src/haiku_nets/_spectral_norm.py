@@ -13,6 +13,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from haiku_nets._checks import check_counts
+
 _ITERATIONS = 20
 _EPSILON = 1e-12
 
@@ -32,13 +34,15 @@ def largest_singular_value(w: jax.Array, *, iterations: int = _ITERATIONS) -> ja
       A scalar, of w's dtype; never above the true value but for rounding.
 
     Raises:
-      ValueError: if w has fewer than two axes.
+      ValueError: if w has fewer than two axes, or `iterations` is below 1.
+      TypeError: if `iterations` is no whole number.
 
     Example:
       >>> import jax.numpy as jnp
       >>> largest_singular_value(jnp.diag(jnp.array([3.0, -5.0])))
       Array(5., dtype=float32)
     """
+    check_counts("largest_singular_value", iterations=iterations)
     if w.ndim < 2:
         raise ValueError(
             f"largest_singular_value found shape {w.shape}, wanted two axes at least."

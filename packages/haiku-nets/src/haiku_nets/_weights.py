@@ -25,7 +25,7 @@ def kernel(
     Raises:
       ValueError: if the mask has another shape than the kernel.
     """
-    default = hk.initializers.TruncatedNormal(stddev=1 / math.sqrt(fan_in))
+    default = hk.initializers.TruncatedNormal(stddev=1 / math.sqrt(max(fan_in, 1)))
     w = hk.get_parameter("w", shape, dtype, init=layer.w_init or default)
     if layer.mask is None:
         return w
