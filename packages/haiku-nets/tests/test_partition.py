@@ -163,3 +163,47 @@ def test_a_part_of_one_parameter_is_not_taken_for_another(mesh):
     state = {"v_row": {"a": {"w": jnp.ones(8)}, "w": jnp.ones(8)}}
     found = partition_like(state, params, shardings)["v_row"]
     assert (found["a"]["w"].spec, found["w"].spec) == (P(), P("model"))
+
+
+@pytest.mark.parametrize(
+    ("spec", "cure"),
+    [
+        (None, r"PartitionSpec\(\)"),
+        ("model", r"PartitionSpec\('model'\)"),
+        (("data", None), r"PartitionSpec\(\*\('data', None\)\)"),
+        (3, r"PartitionSpec\(3\)"),
+    ],
+)
+def test_a_rule_that_is_no_spec_is_refused(mesh, spec, cure):
+    with pytest.raises(TypeError, match=rf"the rule '\*' has .*wanted .*; type {cure}"):
+        partition(PARAMS, {"*": spec}, mesh)
+
+
+@pytest.mark.parametrize(
+    ("spec", "complaint"),
+    [
+        (P(P.UNCONSTRAINED), "axis 0 of 'w' is left unconstrained, wanted its place"),
+        (P("model", "model"), "'w' is split along 'model' twice by .*; take one out"),
+        (P(("data", "data")), "'w' is split along 'data' twice"),
+    ],
+)
+def test_a_spec_that_no_array_has_is_refused(mesh, spec, complaint):
+    # Explicit meshes of some versions of jax refuse the spec where it is made.
+    with pytest.raises(ValueError, match=complaint):
+        partition({"w": jnp.ones((8, 8))}, {"*": spec}, mesh)
+
+
+def test_a_mesh_that_is_none_is_refused():
+    with pytest.raises(TypeError, match=r"mesh is None, wanted a jax.sharding.Mesh"):
+        partition(PARAMS, RULES, None)
+
+
+def test_numbers_of_python_are_replicated(mesh):
+    params = {"step": 3, "w": jnp.ones((4, 8))}
+    shardings = partition(params, {"step": P(), "w": P("data")}, mesh)
+    assert specs(shardings) == {"step": P(), "w": P("data")}
+    state = {"mu": params, "rate": 0.1}
+    found = specs(partition_like(state, params, shardings))
+    assert found == {"mu": {"step": P(), "w": P("data")}, "rate": P()}
+    with pytest.raises(ValueError, match=r"'step' has shape \(\) and the rule"):
+        partition(params, {"step": P("data"), "w": P()}, mesh)

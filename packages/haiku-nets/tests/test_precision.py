@@ -80,3 +80,28 @@ def test_gradients_come_in_the_dtype_of_the_parameters():
 def test_a_path_of_two_patterns_is_refused():
     with pytest.raises(ValueError, match="'mlp/~/linear_0' matches 2 patterns"):
         run({"*linear_0": HALF, "mlp/*": FULL})
+
+
+def test_a_pattern_of_no_module_is_refused_by_init_and_apply():
+    def f(x):
+        return hk.Linear(2)(x)
+
+    net = hk.transform(mixed_precision(f, {"linaer": HALF}))
+    wanted = "'linaer' matches no module that ran; they are 'linear': correct the pat"
+    with pytest.raises(ValueError, match=wanted):
+        net.init(jax.random.key(0), jnp.ones((1, 2)))
+    params = {"linear": {"w": jnp.ones((2, 2)), "b": jnp.ones(2)}}
+    with pytest.raises(ValueError, match=wanted):
+        net.apply(params, None, jnp.ones((1, 2)))
+    with pytest.raises(ValueError, match=r"'mlp/linear_0' matches no .* 'mlp', 'mlp"):
+        run({"mlp/linear_0": HALF})
+    with pytest.raises(ValueError, match="they are none"):
+        hk.transform(mixed_precision(lambda x: x, {"*": HALF})).init(None, 1.0)
+
+
+@pytest.mark.parametrize("policies", [{"linear": "half"}, {"linear": None}])
+def test_a_policy_that_is_none_is_refused(policies):
+    with pytest.raises(TypeError, match=r"for 'linear', wanted a policy: pass jmp"):
+        mixed_precision(lambda x: x, policies)
+    with pytest.raises(TypeError, match="found 'half' for 'rest', wanted a policy"):
+        mixed_precision(lambda x: x, {}, rest="half")

@@ -146,3 +146,38 @@ def test_without_the_extra_the_error_says_what_to_type(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "safetensors.numpy", None)
     with pytest.raises(ImportError, match=r"pip install 'haiku-nets\[safetensors\]'"):
         load_safetensors(tmp_path / "x")
+
+
+@pytest.mark.parametrize("metadata", [None, {}, {"trained on": "nothing"}])
+def test_an_empty_tree_comes_back(tmp_path, metadata):
+    path = tmp_path / "empty.safetensors"
+    save_safetensors(path, {}, metadata=metadata)
+    assert load_safetensors(path, like={}) == {}
+
+
+def test_numbers_of_python_are_stored_as_jax_has_them(tmp_path):
+    path = tmp_path / "x.safetensors"
+    save_safetensors(path, {"m": {"n": 3, "x": 0.1, "on": True, "list": [1, 2]}})
+    found = load_safetensors(path)["m"]
+    assert {k: (str(v.dtype), v.tolist()) for k, v in found.items()} == {
+        "n": ("int32", 3),
+        "x": ("float32", pytest.approx(0.1)),
+        "on": ("bool", True),
+        "list": ("int32", [1, 2]),
+    }
+    with pytest.raises(ValueError, match=r"m/n with 2147483648 in it, .* no int32 for"):
+        save_safetensors(path, {"m": {"n": 2**31}})
+
+
+@pytest.mark.parametrize(
+    ("like", "found"),
+    [
+        (jnp.ones(2), "ArrayImpl"),
+        ({"w": jnp.ones(2)}, "dict with ArrayImpl in it"),
+        ({"m": {"w": 1.0}}, "dict with dict in it"),
+    ],
+)
+def test_a_model_that_is_none_is_refused(file, like, found):
+    wanted = rf"found like of type {found}.*, wanted module path -> name -> array: pass"
+    with pytest.raises(TypeError, match=wanted):
+        load_safetensors(file, like=like)

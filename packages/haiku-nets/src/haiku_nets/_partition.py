@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import jax
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
+import numpy as np
+from jax.sharding import AbstractMesh, Mesh, NamedSharding, PartitionSpec
 
 
 def partition(params: Any, rules: Mapping[str, PartitionSpec], mesh: Mesh) -> Any:
@@ -23,7 +24,8 @@ def partition(params: Any, rules: Mapping[str, PartitionSpec], mesh: Mesh) -> An
     memory.
 
     Args:
-      params: a pytree of arrays, or of their shapes from `jax.eval_shape`.
+      params: a pytree of arrays or numbers, or of their shapes from
+        `jax.eval_shape`.
       rules: glob over the whole path -> how the parameter is split. A path is written
         with slashes, `mlp/~/linear_0/w`; `*` stands for anything, slashes too. A spec
         shorter than the parameter's axes leaves the rest whole.
@@ -34,8 +36,9 @@ def partition(params: Any, rules: Mapping[str, PartitionSpec], mesh: Mesh) -> An
 
     Raises:
       ValueError: if a path matches no rule or several, a rule matches no path, or a
-        spec does not fit: too many axes, an axis that the mesh has not, or a length
-        that does not divide.
+        spec does not fit: too many axes, an axis that the mesh has not or that is
+        named twice, one left unconstrained, or a length that does not divide.
+      TypeError: if `mesh` is no mesh, or a rule is no `PartitionSpec`.
 
     Example:
       >>> import jax, jax.numpy as jnp
@@ -46,6 +49,19 @@ def partition(params: Any, rules: Mapping[str, PartitionSpec], mesh: Mesh) -> An
       >>> partition(params, rules, mesh)["mlp/linear"]["w"].spec == P(None, "model")
       True
     """
+    if not isinstance(mesh, Mesh | AbstractMesh):
+        raise TypeError(
+            f"partition: mesh is {mesh!r}, wanted a jax.sharding.Mesh; type "
+            "jax.make_mesh((devices,), ('data',))."
+        )
+    for rule, spec in rules.items():
+        if not isinstance(spec, PartitionSpec):
+            axes = "" if spec is None else repr(spec)
+            cure = f"*{axes}" if isinstance(spec, tuple | list) else axes
+            raise TypeError(
+                f"partition: the rule {rule!r} has {spec!r}, wanted a PartitionSpec; "
+                f"type PartitionSpec({cure})."
+            )
     unused = set(rules)
 
     def place(key_path: Any, leaf: Any) -> NamedSharding:
@@ -57,7 +73,7 @@ def partition(params: Any, rules: Mapping[str, PartitionSpec], mesh: Mesh) -> An
             cure = "narrow all but one" if found else f"add {path!r}: PartitionSpec()"
             raise ValueError(f"partition: {path!r} matches {many}; {cure}.")
         unused.discard(found[0])
-        _check_fits(path, leaf.shape, rules[found[0]], mesh)
+        _check_fits(path, np.shape(leaf), rules[found[0]], mesh)
         return NamedSharding(mesh, rules[found[0]])
 
     shardings = jax.tree.map_with_path(place, params)
@@ -111,7 +127,7 @@ def partition_like(state: Any, params: Any, shardings: Any) -> Any:
         )
     whole = NamedSharding(placed[0].mesh, PartitionSpec())
     by_path = {
-        tuple(map(str, path)): (leaf.shape, sharding)
+        tuple(map(str, path)): (np.shape(leaf), sharding)
         for (path, leaf), sharding in zip(leaves, placed, strict=True)
     }
 
@@ -122,7 +138,7 @@ def partition_like(state: Any, params: Any, shardings: Any) -> Any:
                 shape, sharding = by_path[keys[start:]]
                 # Of another shape it is a part of that parameter's, such as a factored
                 # moment; a shorter ending would be another parameter.
-                return sharding if shape == leaf.shape else whole
+                return sharding if shape == np.shape(leaf) else whole
         return whole
 
     return jax.tree.map_with_path(follow, state)
@@ -136,9 +152,22 @@ def _check_fits(
             f"partition: {path!r} has shape {shape} and the rule {spec} has "
             f"{len(spec)} axes; shorten the rule."
         )
+    used: list[str] = []
     for axis, (length, names) in enumerate(zip(shape, spec, strict=False)):
+        if names is PartitionSpec.UNCONSTRAINED:
+            raise ValueError(
+                f"partition: axis {axis} of {path!r} is left unconstrained, wanted its "
+                "place, which only jax.lax.with_sharding_constraint can leave open; "
+                "type None to leave it whole."
+            )
         named = () if names is None else (names,) if isinstance(names, str) else names
         for name in named:
+            if name in used:
+                raise ValueError(
+                    f"partition: {path!r} is split along {name!r} twice by {spec}; "
+                    "take one out."
+                )
+            used.append(name)
             if name not in mesh.shape:
                 raise ValueError(
                     f"partition: {path!r} is split along {name!r}, and the mesh has "

@@ -36,7 +36,9 @@ def mixed_precision(
       A function for `hk.transform`, of the same arguments.
 
     Raises:
-      ValueError: when the function runs, if a module's path matches two patterns.
+      TypeError: if a policy is none.
+      ValueError: when the function runs, if a module's path matches two patterns, or a
+        pattern matches no module that ran.
 
     Example:
       >>> import haiku as hk, jax, jax.numpy as jnp, jmp
@@ -56,6 +58,7 @@ def mixed_precision(
       https://arxiv.org/abs/1710.03740; the policies are jmp's,
       https://github.com/google-deepmind/jmp
     """
+    _check_policies(policies, rest)
 
     def policy_of(module: hk.Module) -> jmp.Policy | None:
         path = module.module_name
@@ -91,11 +94,46 @@ def mixed_precision(
         return policy.cast_to_output(next_fn(*args, **kwargs))
 
     def with_policies(*args: Any, **kwargs: Any) -> Any:
+        ran: dict[str, None] = {}
         with (
+            hk.intercept_methods(_noting(ran)),
             hk.custom_creator(create),
             hk.custom_getter(get),
             hk.intercept_methods(call),
         ):
-            return fn(*args, **kwargs)
+            out = fn(*args, **kwargs)
+        _check_ran(policies, ran)
+        return out
 
     return with_policies
+
+
+def _check_policies(policies: Any, rest: Any) -> None:
+    given = dict(policies) if rest is None else {**policies, "rest": rest}
+    for pattern, policy in given.items():
+        if not isinstance(policy, jmp.Policy):
+            raise TypeError(
+                f"mixed_precision found {policy!r} for {pattern!r}, wanted a policy: "
+                "pass jmp.get_policy('params=float32,compute=bfloat16,output=float32')."
+            )
+
+
+def _noting(ran: dict[str, None]) -> Callable[..., Any]:
+    """An interceptor that writes down the paths of the modules that run."""
+
+    def note(next_fn: Any, args: Any, kwargs: Any, context: hk.MethodContext) -> Any:
+        if context.method_name != "__init__":
+            ran[context.module.module_name] = None
+        return next_fn(*args, **kwargs)
+
+    return note
+
+
+def _check_ran(policies: Mapping[str, jmp.Policy], ran: dict[str, None]) -> None:
+    for pattern in policies:
+        if not any(fnmatch.fnmatchcase(path, pattern) for path in ran):
+            paths = ", ".join(map(repr, list(ran)[:20])) or "none"
+            raise ValueError(
+                f"mixed_precision: {pattern!r} matches no module that ran; they are "
+                f"{paths}: correct the pattern, or take it out."
+            )

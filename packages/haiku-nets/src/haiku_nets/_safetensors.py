@@ -48,7 +48,8 @@ def save_safetensors(
     Args:
       path: the file.
       params: module path -> parameter name -> array, as `init` returns it. Arrays
-        that are spread over devices of this process are gathered.
+        that are spread over devices of this process are gathered; Python's numbers
+        get the dtype that jax gives them.
       metadata: texts by name, kept in the file's head; say what was trained, on what.
 
     Raises:
@@ -56,7 +57,7 @@ def save_safetensors(
       TypeError: if `params` is not of that form, or a text of the metadata is none.
       ValueError: if a parameter's name has a slash in it, which would be read back as
         a part of the module's path, a module is empty, or a dtype cannot be stored
-        (typed keys, complex numbers, 4 bits).
+        (typed keys, complex numbers, 4 bits), or a Python int is too large for it.
 
     Example:
       >>> import pathlib, tempfile, jax.numpy as jnp
@@ -97,7 +98,7 @@ def save_safetensors(
                 f"save_safetensors found metadata {key!r}: {text!r}, wanted text: pass "
                 f"{{{str(key)!r}: {str(text)!r}}}."
             )
-    data = library.numpy.save(tensors, texts)
+    data = library.numpy.save(tensors, texts or None)  # of {} it writes no JSON
     path = Path(path)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -125,6 +126,7 @@ def load_safetensors(
       ValueError: if the file is no safetensors file, a name in it has no slash, or it
         does not fit `like`; the message lists what is missing, unknown, or of another
         shape or dtype.
+      TypeError: if `like` is not of that form.
       OSError: if the file cannot be read.
 
     Example:
@@ -136,6 +138,8 @@ def load_safetensors(
       (2, 3)
     """
     library = _library("load_safetensors")
+    if like is not None:
+        _check_form(like)
     data = Path(path).read_bytes()
     try:
         tensors = library.deserialize(data)
@@ -189,6 +193,18 @@ def _flat(params: Any) -> dict[str, Any]:
     }
 
 
+def _check_form(like: Any) -> None:
+    held = list(like.values()) if isinstance(like, Mapping) else [like]
+    for part in held:
+        arrays = part.values() if isinstance(part, Mapping) else [None]
+        if not all(hasattr(array, "shape") for array in arrays):
+            raise TypeError(
+                f"load_safetensors found like of type {type(like).__name__} with "
+                f"{type(part).__name__} in it, wanted module path -> name -> array: "
+                "pass what jax.eval_shape(init, ...) returns."
+            )
+
+
 def _as_jax(path: str, key: str, array: np.ndarray) -> jax.Array:
     if jax.dtypes.canonicalize_dtype(array.dtype) != array.dtype:
         raise ValueError(
@@ -207,6 +223,15 @@ def _as_numpy(module: str, name: str, array: Any) -> np.ndarray:
             "numbers: store jax.random.key_data of it."
         )
     values = np.array(array, order="C")
+    if not hasattr(array, "dtype") and values.dtype.kind in "if":
+        narrow = values.astype(jax.dtypes.canonicalize_dtype(values.dtype))
+        if values.dtype.kind == "i" and not np.array_equal(narrow, values):
+            raise ValueError(
+                f"save_safetensors found {module}/{name} with {array!r} in it, which "
+                f"jax has no {narrow.dtype} for: switch jax_enable_x64 on, or store it "
+                "as a float."
+            )
+        values = narrow
     if values.dtype not in map(np.dtype, _DTYPES.values()):
         raise ValueError(
             f"save_safetensors found {module}/{name} of dtype {values.dtype}, wanted "
