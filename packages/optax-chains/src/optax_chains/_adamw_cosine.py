@@ -84,7 +84,7 @@ def adamw_cosine(
     )
 
     def rate(step: ArrayLike) -> jax.Array:
-        low = jnp.where(step < warmup_steps, 0.0, end)
+        low = jnp.where(jnp.less(step, warmup_steps), 0.0, end)
         return low + (peak - low) * share(step)
 
     return optax.chain(
