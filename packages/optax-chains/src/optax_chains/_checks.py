@@ -34,7 +34,7 @@ BOUNDED = Range("a number above 0 that is finite", lambda x: 0 < x < math.inf)
 NOT_NEGATIVE = Range(
     "0 or more, and a number that is finite", lambda x: 0 <= x < math.inf
 )
-DECAY = Range("a number from 0 up to 1, and below it", lambda x: 0 <= x < 1)
+DECAY = Range("0 or more, and below 1", lambda x: 0 <= x < 1)
 # Below 0 too: negative momentum is a method for games (arXiv:1807.04740).
 MOMENTUM = Range("a number between -1 and 1", lambda x: -1 < x < 1)
 SHARE = Range("a number above 0, at most 1", lambda x: 0 < x <= 1)
