@@ -157,27 +157,3 @@ def test_gradients_in_a_data_parallel_shard_map_are_those_of_one_device(
         return jax.grad(loss, argnums=(0, 1))(params, x)
 
     assert_close(sharded(params, x), jax.grad(loss, argnums=(0, 1))(params, x), to=1e-5)
-
-
-@pytest.mark.parametrize(("channels", "features"), [(0, 3), (2, 0), (0, 0)])
-def test_without_channels_it_is_the_bias_as_in_haiku(channels, features, assert_close):
-    x = jax.random.normal(jax.random.key(0), (2, 4, 4, channels))
-
-    def net_of(layer, w_init=jnp.zeros):
-        def f(x):
-            return layer(features, 3, stride=2, w_init=w_init)(x)
-
-        return hk.without_apply_rng(hk.transform(f))
-
-    def values(net, params):
-        def loss(params, x):
-            return jnp.sum(jnp.tanh(net.apply(params, x)))
-
-        return net.apply(params, x), jax.grad(loss, argnums=(0, 1))(params, x)
-
-    ours, plain = net_of(Conv2D), net_of(hk.Conv2D)
-    params = jax.tree.map(lambda p: p + 2.0, ours.init(jax.random.key(1), x))
-    assert_close(values(ours, params), values(plain, params), to=1e-6)
-    # Haiku's own initialiser divides by the number of channels.
-    default = net_of(Conv2D, None).init(jax.random.key(1), x)
-    assert jax.tree.map(jnp.shape, default) == jax.tree.map(jnp.shape, params)

@@ -108,30 +108,6 @@ def test_padding_that_does_not_exist_is_named():
         net.init(jax.random.key(0), jnp.ones((1, 5, 5, 1)))
 
 
-@pytest.mark.parametrize(("channels", "features"), [(0, 3), (2, 0), (0, 0)])
-def test_without_channels_it_is_the_bias_as_in_haiku(channels, features, assert_close):
-    x = jax.random.normal(jax.random.key(0), (2, 4, 4, channels))
-
-    def net_of(layer, w_init=jnp.zeros):
-        def f(x):
-            return layer(features, 3, stride=2, w_init=w_init)(x)
-
-        return hk.without_apply_rng(hk.transform(f))
-
-    def values(net, params):
-        def loss(params, x):
-            return jnp.sum(jnp.tanh(net.apply(params, x)))
-
-        return net.apply(params, x), jax.grad(loss, argnums=(0, 1))(params, x)
-
-    ours, plain = net_of(Conv2DTranspose), net_of(hk.Conv2DTranspose)
-    params = jax.tree.map(lambda p: p + 2.0, ours.init(jax.random.key(1), x))
-    assert_close(values(ours, params), values(plain, params), to=1e-6)
-    # Haiku's own initialiser divides by the number of channels.
-    default = net_of(Conv2DTranspose, None).init(jax.random.key(1), x)
-    assert jax.tree.map(jnp.shape, default) == jax.tree.map(jnp.shape, params)
-
-
 @pytest.mark.parametrize("padding", [((1, 1),), (1, 1), 1, [(1, 1), (1,)]])
 def test_padding_that_is_not_one_pair_for_each_axis_is_refused(padding):
     net = _net(Conv2DTranspose, {"kernel_shape": 3, "padding": padding})

@@ -3,6 +3,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
+import haiku_nets
 from haiku_nets import Conv2D, Conv2DTranspose
 
 
@@ -25,3 +26,31 @@ def test_the_mask_takes_weights_away(cls):
     params = net.init(jax.random.key(0), x)
     assert jnp.abs(params[next(iter(params))]["w"]).min() > 0
     assert jnp.abs(net.apply(params, x)).max() == 0
+
+
+@pytest.mark.parametrize("name", ["Conv2D", "Conv2DTranspose"])
+@pytest.mark.parametrize(("channels", "features"), [(0, 3), (2, 0), (0, 0)])
+def test_without_channels_a_layer_is_its_bias_as_in_haiku(
+    name, channels, features, assert_close
+):
+    x = jax.random.normal(jax.random.key(0), (2, 4, 4, channels))
+
+    def net_of(library, w_init=jnp.zeros):
+        def f(x):
+            layer = getattr(library, name)
+            return layer(features, 3, stride=2, w_init=w_init)(x)
+
+        return hk.without_apply_rng(hk.transform(f))
+
+    def values(net, params):
+        def loss(params, x):
+            return jnp.sum(jnp.tanh(net.apply(params, x)))
+
+        return net.apply(params, x), jax.grad(loss, argnums=(0, 1))(params, x)
+
+    ours, plain = net_of(haiku_nets), net_of(hk)
+    params = jax.tree.map(lambda p: p + 2.0, ours.init(jax.random.key(1), x))
+    assert_close(values(ours, params), values(plain, params), to=1e-6)
+    # Haiku's own initialiser divides by the number of channels.
+    default = net_of(haiku_nets, None).init(jax.random.key(1), x)
+    assert jax.tree.map(jnp.shape, default) == jax.tree.map(jnp.shape, params)
