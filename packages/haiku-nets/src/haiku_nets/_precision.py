@@ -37,8 +37,8 @@ def mixed_precision(
 
     Raises:
       TypeError: if a policy is none.
-      ValueError: when the function runs, if a module's path matches two patterns, or a
-        pattern matches no module that ran.
+      ValueError: when the function runs, if a module's path matches two patterns; by
+        `init`, if a pattern matches no module that ran.
 
     Example:
       >>> import haiku as hk, jax, jax.numpy as jnp, jmp
@@ -130,6 +130,8 @@ def _noting(ran: dict[str, None]) -> Callable[..., Any]:
 
 
 def _check_ran(policies: Mapping[str, jmp.Policy], ran: dict[str, None]) -> None:
+    if not hk.running_init():  # which runs all modules; apply may run some
+        return
     for pattern in policies:
         if not any(fnmatch.fnmatchcase(path, pattern) for path in ran):
             paths = ", ".join(map(repr, list(ran)[:20])) or "none"
