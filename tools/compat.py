@@ -1,7 +1,7 @@
 """Tests every project against several sets of versions, and prints the matrix.
 
     python3 tools/compat.py                        all of it, an hour or two
-    python3 tools/compat.py --short                each package's law tables only
+    python3 tools/compat.py --short                laws and short runs only
     python3 tools/compat.py optax-chains --set floor
 
 The sets: `newest` releases on the newest Python, `floor` the lowest that each package

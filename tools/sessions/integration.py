@@ -9,13 +9,20 @@ import release_check
 from . import steps
 from .places import INTEGRATION, MIDDLE, NEWEST, OLDEST, PACKAGES, ROOT, test_group
 
+# What `nox -s tagged-mnist_gan -- short` runs: all the way from digits to samples.
+SHORT = [f"tests/test_{name}.py" for name in ("game", "reference", "train", "sample")]
+
+
+def _chosen(session: nox.Session) -> list[str]:
+    return steps.chosen_tests(session, INTEGRATION, short=SHORT)
+
 
 @nox.session(python=NEWEST, tags=["mnist-gan"])
 def integration(session: nox.Session) -> None:
     """Test the MNIST GAN; `-- --rung multiprocess` (or another) for a part of it."""
     session.install("-e", str(INTEGRATION), test_group(INTEGRATION))
     session.chdir(INTEGRATION)
-    session.run("pytest", "--forbid-skips", *session.posargs)
+    session.run("pytest", "--forbid-skips", *_chosen(session))
 
 
 @nox.session(python=NEWEST, default=False)
@@ -32,7 +39,7 @@ def minimums_mnist_gan(session: nox.Session) -> None:
     needs = ["-e", str(INTEGRATION), test_group(INTEGRATION)]
     session.install("--resolution=lowest-direct", *needs)
     session.chdir(INTEGRATION)
-    session.run("pytest", "--forbid-skips", *session.posargs)
+    session.run("pytest", "--forbid-skips", *_chosen(session))
 
 
 @nox.session(name="pinned-mnist_gan", python=MIDDLE, default=False)
@@ -40,7 +47,7 @@ def pinned_mnist_gan(session: nox.Session) -> None:
     """Test the MNIST GAN with the versions that uv.lock states."""
     steps.install_pinned(session, INTEGRATION)
     session.chdir(INTEGRATION)
-    session.run("pytest", *session.posargs)
+    session.run("pytest", *_chosen(session))
 
 
 @nox.session(name="coverage-mnist_gan", python=NEWEST, default=False)
@@ -70,7 +77,7 @@ def tagged_mnist_gan(session: nox.Session) -> None:
             continue
         url = f"git+{ROOT.as_uri()}@{tag}#subdirectory=packages/{path.name}"
         session.install("--no-deps", "--reinstall", f"{path.name} @ {url}")
-        session.run("pytest", *session.posargs)
+        session.run("pytest", *_chosen(session))
         session.install("--no-deps", "-e", str(path))
 
 
