@@ -138,6 +138,18 @@ def test_a_rename_wins_over_a_drop():
     np.testing.assert_array_equal(fewer.trace["a"]["w"], state.mu["a"]["w"])
 
 
+def test_what_is_dropped_goes_to_its_new_name_and_not_to_its_own_heir():
+    params, state = trained(adam(), net("a"))
+    new = optax.chain(optax.trace(0.9), adam())
+    rename = {"TraceState.trace": "ScaleByAdamState.mu"}
+    trace, again = migrate(state, new, params, rename=rename, drop="ScaleByAdam*.*")
+    assert_trees_close(trace.trace, state.mu, atol=0.0)
+    assert_trees_close(again, adam().init(params), atol=0.0)
+    trace, again = migrate(state, new, params, rename=rename)  # without, to both
+    assert_trees_close(trace.trace, state.mu, atol=0.0)
+    assert_trees_close(again, state, atol=0.0)
+
+
 def test_a_renamed_slot_of_another_shape_goes_by_the_name_that_drops_it():
     _, state = trained(adam(), net("a"))
     options = {

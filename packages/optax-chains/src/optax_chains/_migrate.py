@@ -54,8 +54,9 @@ def migrate(
       new_chain: the chain, or game, that shall go on.
       params: the parameters that it shall go on with.
       drop: names of slots that may be lost, as in the error: `TraceState.trace`, or
-        with wildcards, `TraceState.*`, `*[linear/w]`. What `rename` takes over is lost
-        for parameters named in brackets only.
+        with wildcards, `TraceState.*`, `*[linear/w]`. What `rename` takes over still
+        goes to its new name, and nowhere else; to lose it there too, name its
+        parameters in brackets.
       rename: new name -> old name, to take a slot over from another one:
         `{"TraceState.trace": "ScaleByAdamState.mu"}`.
 
@@ -101,7 +102,12 @@ def migrate(
     leaves = []
     for slot in new:
         name = rename.get(slot.name, slot.name)
-        candidates = [s for s in kept if (s.name, s.path) == (name, slot.path)]
+        candidates = [
+            s
+            for s in kept
+            if (s.name, s.path) == (name, slot.path)
+            and (slot.name in rename or not _dropped(s, drop))
+        ]
         chosen = _choose(slot, candidates, kept, new)
         if len(chosen) > 1:
             problems.append(f"{chosen[0]} could be any of {len(chosen)} that differ")
