@@ -94,18 +94,50 @@ def test_apply_may_run_some_of_the_modules():
     assert net.apply(params, jnp.ones((1, 2)), whole=False).dtype == HALF.output_dtype
 
 
-def test_a_pattern_of_no_module_is_refused_by_init():
+def test_init_warns_of_a_pattern_of_no_module():
     def f(x):
         return hk.Linear(2)(x)
 
     net = hk.transform(mixed_precision(f, {"linaer": HALF}))
     wanted = "'linaer' matches no module that ran; they are 'linear': correct the pat"
-    with pytest.raises(ValueError, match=wanted):
-        net.init(jax.random.key(0), jnp.ones((1, 2)))
-    with pytest.raises(ValueError, match=r"'mlp/linear_0' matches no .* 'mlp', 'mlp"):
+    with pytest.warns(UserWarning, match=wanted):
+        params = net.init(jax.random.key(0), jnp.ones((1, 2)))
+    net.apply(params, None, jnp.ones((1, 2)))  # says nothing
+    with pytest.warns(UserWarning, match=r"'mlp/linear_0' matches no .* 'mlp', 'mlp"):
         run({"mlp/linear_0": HALF})
-    with pytest.raises(ValueError, match="they are none"):
+    with pytest.warns(UserWarning, match="they are none"):
         hk.transform(mixed_precision(lambda x: x, {"*": HALF})).init(None, 1.0)
+
+
+def test_one_dict_of_patterns_may_be_shared_by_two_functions():
+    def both():
+        policies = {"gen": HALF, "disc": FULL}
+        gen = mixed_precision(hk.Linear(2, name="gen"), policies)
+        disc = mixed_precision(hk.Linear(2, name="disc"), policies)
+        return lambda x: disc(gen(x)), (gen, disc)
+
+    net = hk.without_apply_rng(hk.multi_transform(both))
+    x = jnp.ones((1, 2))
+    with pytest.warns(UserWarning, match="matches no module") as caught:
+        params = net.init(jax.random.key(0), x)
+    assert [str(w.message).split(";")[0] for w in caught] == [
+        "mixed_precision: 'disc' matches no module that ran",
+        "mixed_precision: 'gen' matches no module that ran",
+    ]
+    assert [str(f(params, x).dtype) for f in net.apply] == ["bfloat16", "float32"]
+
+
+def test_a_module_that_only_makes_its_parameters_is_seen():
+    class Table(hk.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = hk.get_parameter("w", (3,), init=jnp.ones)
+
+    half = jmp.get_policy("params=bfloat16,compute=float16,output=float32")
+    net = hk.transform(mixed_precision(lambda: Table().w, {"table": half}))
+    params = net.init(None)  # without a warning, which would be an error here
+    assert params["table"]["w"].dtype == jnp.bfloat16
+    assert net.apply(params, None).dtype == jnp.float16
 
 
 @pytest.mark.parametrize("policies", [{"linear": "half"}, {"linear": None}])

@@ -4,8 +4,10 @@ Haiku sets a jmp policy for a class of modules. What must stay in float32 is usu
 place: the last layer, the loss, one normalisation.
 """
 
+import contextlib
 import fnmatch
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import haiku as hk
@@ -37,8 +39,12 @@ def mixed_precision(
 
     Raises:
       TypeError: if a policy is none.
-      ValueError: when the function runs, if a module's path matches two patterns; by
-        `init`, if a pattern matches no module that ran.
+      ValueError: when the function runs, if a module's path matches two patterns.
+
+    Warns:
+      UserWarning: by `init`, if a pattern matches no module that ran. Modules that run
+        in training only, or in another function that shares the patterns, are right
+        to be missing.
 
     Example:
       >>> import haiku as hk, jax, jax.numpy as jnp, jmp
@@ -60,16 +66,50 @@ def mixed_precision(
     """
     _check_policies(policies, rest)
 
-    def policy_of(module: hk.Module) -> jmp.Policy | None:
-        path = module.module_name
-        found = [p for p in policies if fnmatch.fnmatchcase(path, p)]
-        if len(found) > 1:
-            listed = ", ".join(map(repr, found))
-            raise ValueError(
-                f"mixed_precision: {path!r} matches {len(found)} patterns, {listed}; "
-                "narrow all but one."
+    def with_policies(*args: Any, **kwargs: Any) -> Any:
+        seen: dict[str, None] = {}
+
+        def policy_of(module: hk.Module) -> jmp.Policy | None:
+            seen[module.module_name] = None
+            return _policy_of(module.module_name, policies, rest)
+
+        with _interception(policy_of):
+            out = fn(*args, **kwargs)
+        if hk.running_init():  # which runs most modules; apply may run a few
+            _warn_of_unused(policies, seen)
+        return out
+
+    return with_policies
+
+
+def _check_policies(policies: Any, rest: Any) -> None:
+    given = dict(policies) if rest is None else {**policies, "rest": rest}
+    for pattern, policy in given.items():
+        if not isinstance(policy, jmp.Policy):
+            raise TypeError(
+                f"mixed_precision found {policy!r} for {pattern!r}, wanted a policy: "
+                "pass jmp.get_policy('params=float32,compute=bfloat16,output=float32')."
             )
-        return policies[found[0]] if found else rest
+
+
+def _policy_of(
+    path: str, policies: Mapping[str, jmp.Policy], rest: jmp.Policy | None
+) -> jmp.Policy | None:
+    found = [p for p in policies if fnmatch.fnmatchcase(path, p)]
+    if len(found) > 1:
+        listed = ", ".join(map(repr, found))
+        raise ValueError(
+            f"mixed_precision: {path!r} matches {len(found)} patterns, {listed}; "
+            "narrow all but one."
+        )
+    return policies[found[0]] if found else rest
+
+
+@contextlib.contextmanager
+def _interception(
+    policy_of: Callable[[hk.Module], jmp.Policy | None],
+) -> Iterator[None]:
+    """Casts parameters, arguments and results of the modules that run in it."""
 
     def create(
         next_creator: Any, shape: Any, dtype: Any, init: Any, context: Any
@@ -93,49 +133,18 @@ def mixed_precision(
         args, kwargs = policy.cast_to_compute((args, kwargs))
         return policy.cast_to_output(next_fn(*args, **kwargs))
 
-    def with_policies(*args: Any, **kwargs: Any) -> Any:
-        ran: dict[str, None] = {}
-        with (
-            hk.intercept_methods(_noting(ran)),
-            hk.custom_creator(create),
-            hk.custom_getter(get),
-            hk.intercept_methods(call),
-        ):
-            out = fn(*args, **kwargs)
-        _check_ran(policies, ran)
-        return out
-
-    return with_policies
+    with hk.custom_creator(create), hk.custom_getter(get), hk.intercept_methods(call):
+        yield
 
 
-def _check_policies(policies: Any, rest: Any) -> None:
-    given = dict(policies) if rest is None else {**policies, "rest": rest}
-    for pattern, policy in given.items():
-        if not isinstance(policy, jmp.Policy):
-            raise TypeError(
-                f"mixed_precision found {policy!r} for {pattern!r}, wanted a policy: "
-                "pass jmp.get_policy('params=float32,compute=bfloat16,output=float32')."
-            )
-
-
-def _noting(ran: dict[str, None]) -> Callable[..., Any]:
-    """An interceptor that writes down the paths of the modules that run."""
-
-    def note(next_fn: Any, args: Any, kwargs: Any, context: hk.MethodContext) -> Any:
-        if context.method_name != "__init__":
-            ran[context.module.module_name] = None
-        return next_fn(*args, **kwargs)
-
-    return note
-
-
-def _check_ran(policies: Mapping[str, jmp.Policy], ran: dict[str, None]) -> None:
-    if not hk.running_init():  # which runs all modules; apply may run some
-        return
+def _warn_of_unused(
+    policies: Mapping[str, jmp.Policy], seen: Mapping[str, None]
+) -> None:
     for pattern in policies:
-        if not any(fnmatch.fnmatchcase(path, pattern) for path in ran):
-            paths = ", ".join(map(repr, list(ran)[:20])) or "none"
-            raise ValueError(
+        if not any(fnmatch.fnmatchcase(path, pattern) for path in seen):
+            paths = ", ".join(map(repr, list(seen)[:20])) or "none"
+            warnings.warn(
                 f"mixed_precision: {pattern!r} matches no module that ran; they are "
-                f"{paths}: correct the pattern, or take it out."
+                f"{paths}: correct the pattern, or take it out.",
+                stacklevel=3,
             )
