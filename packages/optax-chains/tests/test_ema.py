@@ -91,3 +91,16 @@ def test_of_integers_and_bools_it_holds_the_latest(debias):
     assert (int(found["n"]), bool(found["on"])) == (2**24 + 1, True)
     assert found["n"].dtype == jnp.int32
     np.testing.assert_allclose(found["w"], 2 if debias else 2 - 0.81, rtol=1e-6)
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit])
+def test_parameters_may_be_numbers_of_python(wrap):
+    chain = with_ema(optax.sgd(0.5), 0.75)
+    params = {"a": 1.0, "n": 3, "on": True}
+    state = chain.init(params)
+    grads = {"a": 4.0, "n": 0, "on": False}
+    _, state = wrap(chain.update)(grads, state, params)
+    for found in (ema_params(state), ema_params(state, like=params)):
+        assert found == {"a": 0.5, "n": 3, "on": True}  # 0.75 * 1 - 0.25 * 1
+        kinds = {name: str(x.dtype) for name, x in found.items()}
+        assert kinds == {"a": "float32", "n": "int32", "on": "bool"}

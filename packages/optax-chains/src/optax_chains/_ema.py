@@ -82,9 +82,7 @@ def with_ema(
     inner = optax.with_extra_args_support(chain)
 
     def init(params: Any) -> WithEmaState:
-        ema = jax.tree.map(
-            lambda p: wide(jnp.copy(p)) if _has_average(p) else jnp.copy(p), params
-        )
+        ema = jax.tree.map(_start, params)
         weight = jnp.full((), 0.0 if debias or start else 1.0, float)
         return WithEmaState(inner.init(params), ema, weight, jnp.zeros((), jnp.int32))
 
@@ -153,8 +151,15 @@ def ema_params(state: Any, *, like: Any = None) -> Any:
     weight = jnp.where(weight == 0, 1.0, weight)
     like = ema if like is None else like
     return jax.tree.map(
-        lambda e, p: (e / weight if _has_average(e) else e).astype(p.dtype), ema, like
+        lambda e, p: (e / weight if _has_average(e) else e).astype(jnp.result_type(p)),
+        ema,
+        like,
     )
+
+
+def _start(p: Any) -> jax.Array:
+    x = jnp.array(p, jnp.result_type(p))  # a copy, so that both may be donated
+    return wide(x) if _has_average(x) else x
 
 
 def _has_average(x: jax.Array) -> bool:
