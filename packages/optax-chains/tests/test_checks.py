@@ -187,17 +187,6 @@ def test_known_numbers_are_checked_while_others_are_traced():
         f(1.0)
 
 
-def test_hyperparameters_may_be_injected():
-    """`optax.inject_hyperparams` makes arrays of them, which `jit` traces."""
-    params = jnp.ones(2)
-    for make in (oc.gan_adam, oc.rmsprop, oc.sgd_momentum, oc.natural_gradient):
-        chain = optax.inject_hyperparams(make)(learning_rate=0.5)
-        jax.eval_shape(chain.init, params)
-    chain = optax.inject_hyperparams(oc.clip_by_global)(max_norm=1.0)
-    updates, _ = jax.jit(chain.update)(params, chain.init(params))
-    np.testing.assert_allclose(updates, np.sqrt(0.5), rtol=1e-6)
-
-
 def test_what_is_no_chain_is_refused():
     check_chains("f", chain=CHAIN)
     with pytest.raises(TypeError, match="f: chain is a dict, wanted a chain; type one"):

@@ -1,7 +1,8 @@
 """Laws that every chain, game and function obeys, over tables of them all."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import jax
@@ -11,7 +12,7 @@ import pytest
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 import optax_chains as oc
-from chex_harness import Laws, Specimen
+from chex_harness import Laws, Specimen, assert_trees_close
 from optax_chains import Players
 
 
@@ -202,6 +203,84 @@ def test_optax_tells_parameters_from_counters_in_the_state(name):
     shapes = {leaf.shape for leaf in jax.tree.leaves(params)}
     wanted = jax.tree.map(lambda leaf: leaf.shape in shapes, state)
     assert jax.tree.leaves(marked) == jax.tree.leaves(wanted)
+
+
+class Injected(NamedTuple):
+    """Arguments of a chain, and which of them may not be traced."""
+
+    args: tuple[Any, ...] = ()
+    options: Mapping[str, Any] = MappingProxyType({})
+    static: tuple[str, ...] = ()
+    extra: Mapping[str, Any] = MappingProxyType({})
+
+
+INJECTED = {
+    "accumulate": Injected((oc.gan_adam(),), {"every": 2}),
+    "adamw_cosine": Injected(
+        options={"steps": 9, "warmup_steps": 2, "weight_decay": 0.1},
+        static=("steps", "warmup_steps", "mask"),
+    ),
+    "by_path": Injected(({"*/w": oc.gan_adam()},), {"rest": oc.freeze()}),
+    "clip_adaptive": Injected((0.1,)),
+    "clip_by_global": Injected((0.1,)),
+    "clip_by_layer": Injected((0.1,)),
+    "freeze": Injected(),
+    "gan_adam": Injected((0.1,)),
+    "gauss_newton_cg": Injected(extra={"model": lambda params: params, "loss": loss}),
+    "lamb_large_batch": Injected(
+        options={"batch_size": 8, "steps": 9},
+        static=("batch_size", "steps", "base_batch_size", "base_warmup", "mask"),
+    ),
+    "natural_gradient": Injected(
+        options={"max_kl": 0.1},
+        extra={
+            "model": lambda params: params,
+            "kl": lambda old, new: loss(jax.tree.map(jnp.subtract, old, new)),
+        },
+    ),
+    "report": Injected((oc.gan_adam(),)),
+    "rmsprop": Injected(options={"centered": True, "momentum": 0.9}),
+    "scale_by_rate": Injected((0.1,)),
+    "sgd_momentum": Injected((0.1,)),
+    "sgd_momentum with decay": Injected((0.1,), {"weight_decay": 0.1}, ("mask",)),
+    "skip_nonfinite": Injected((oc.gan_adam(),)),
+    "with_ema": Injected((oc.gan_adam(), 0.9), static=("start",)),
+}
+
+
+@pytest.mark.parametrize("name", INJECTED)
+def test_hyperparameters_may_be_injected(name):
+    """The state made eagerly, the steps compiled; the numbers are the plain chain's."""
+    args, options, static, extra = INJECTED[name]
+    make = getattr(oc, name.split()[0])
+    assert all(f'"{argument}"' in make.__doc__ for argument in static)
+    plain = make(*args, **options)
+    injected = optax.inject_hyperparams(make, static_args=static)(*args, **options)
+    ends = []
+    for chain in (plain, injected):
+        case = of_chain(chain, **extra)
+        params = params_of("float32")
+        state, step = chain.init(params), jax.jit(case.step)
+        for _ in range(3):
+            params, state = step(params, state)
+        ends.append(params)
+    assert_trees_close(*ends, atol=5e-6)
+
+
+def test_every_chain_is_injected():
+    assert {name.split()[0] for name in INJECTED} == {*CHAINS} - {"nested"}
+
+
+@pytest.mark.parametrize("name", ["adamw_cosine", "lamb_large_batch", "sgd_momentum"])
+def test_a_mask_that_is_taken_for_a_schedule_is_refused(name):
+    """It would switch the decay off without a word."""
+    _, options, static, _ = INJECTED[name]
+    static = tuple(argument for argument in static if argument != "mask")
+    make = optax.inject_hyperparams(getattr(oc, name), static_args=static)
+    chain = make(**(options | {"weight_decay": 0.1}))
+    wanted = f"{name}: mask is False, .*inject_hyperparams.*static_args='mask'"
+    with pytest.raises(ValueError, match=wanted):
+        chain.init(params_of("float32"))
 
 
 KEY = jax.random.key(0)

@@ -11,7 +11,7 @@ from optax_chains._checks import (
     check_counts,
     check_numbers,
 )
-from optax_chains._decay_mask import decay_mask
+from optax_chains._decay_mask import check_mask, decay_mask
 from optax_chains._scale_by_rate import scale_by_rate
 
 
@@ -43,11 +43,13 @@ def adamw_cosine(
         and norms.
 
     Returns:
-      A chain. Its update needs `params`.
+      A chain. Its update needs `params`. In `optax.inject_hyperparams`, which traces
+      numbers and takes functions for schedules, type
+      `static_args=("steps", "warmup_steps", "mask")`.
 
     Raises:
       ValueError: if `warmup_steps` is not below `steps`, `b1` or `b2` is not from 0 up
-        to 1, or another number is negative or not finite.
+        to 1, another number is negative or not finite, or `mask` False.
       TypeError: if an argument is no number, or `steps` or `warmup_steps` no whole one
         or traced.
 
@@ -71,6 +73,7 @@ def adamw_cosine(
         weight_decay=weight_decay,
     )
     check_numbers("adamw_cosine", DECAY, b1=b1, b2=b2)
+    check_mask("adamw_cosine", mask)
     check_counts("adamw_cosine", steps=steps)
     check_counts("adamw_cosine", low=0, warmup_steps=warmup_steps)
     if warmup_steps >= steps:

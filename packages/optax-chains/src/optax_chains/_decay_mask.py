@@ -41,3 +41,19 @@ def decay_mask(params: Any) -> Any:
         return leaf.ndim >= 2 and name not in _NOT_DECAYED
 
     return jax.tree.map_with_path(decayed, params)
+
+
+def check_mask(where: str, mask: Any) -> None:
+    """Refuses False, which `optax.inject_hyperparams` makes of a function.
+
+    It takes the function for a schedule, and calls it with the count of the steps.
+
+    Raises:
+      ValueError: if the mask is False, of which nothing would decay.
+    """
+    if mask is False:
+        raise ValueError(
+            f"{where}: mask is False, by which nothing decays; type weight_decay=0.0 "
+            "for that, or, in optax.inject_hyperparams, which takes functions for "
+            "schedules, static_args='mask'"
+        )

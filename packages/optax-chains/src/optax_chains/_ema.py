@@ -53,7 +53,8 @@ def with_ema(
       start: updates after which the average starts; until then it is the parameters.
 
     Returns:
-      A transformation with a `WithEmaState`. Its update needs `params`.
+      A transformation with a `WithEmaState`. Its update needs `params`. In
+      `optax.inject_hyperparams`, type `static_args="start"`.
 
     Raises:
       ValueError: if `update` gets no `params`, `decay` is not from 0 up to 1, and below

@@ -11,7 +11,7 @@ from optax_chains._checks import (
     check_counts,
     check_numbers,
 )
-from optax_chains._decay_mask import decay_mask
+from optax_chains._decay_mask import check_mask, decay_mask
 from optax_chains._scale_by_rate import scale_by_rate
 
 
@@ -48,11 +48,13 @@ def lamb_large_batch(
       mask: which parameters have decay and trust ratio.
 
     Returns:
-      A chain. Its update needs `params`.
+      A chain. Its update needs `params`. In `optax.inject_hyperparams`, which traces
+      numbers and takes functions for schedules, type `static_args=("batch_size",
+      "steps", "base_batch_size", "base_warmup", "mask")`.
 
     Raises:
-      ValueError: if a count is below 1, `b1` or `b2` not from 0 up to 1, or another
-        number negative or not finite.
+      ValueError: if a count is below 1, `b1` or `b2` not from 0 up to 1, another
+        number negative or not finite, or `mask` False.
       TypeError: if one is no number, a count no whole one, or a count or `base_warmup`
         traced.
 
@@ -81,8 +83,10 @@ def lamb_large_batch(
         eps=eps,
         weight_decay=weight_decay,
     )
-    warmup_share = {"base_warmup": base_warmup}
-    check_numbers("lamb_large_batch", NOT_NEGATIVE, traced=False, **warmup_share)
+    check_numbers(
+        "lamb_large_batch", NOT_NEGATIVE, traced=False, base_warmup=base_warmup
+    )
+    check_mask("lamb_large_batch", mask)
     ratio = batch_size / base_batch_size
     peak = base * math.sqrt(ratio)
     warmup = round(steps * min(0.5, base_warmup * ratio))

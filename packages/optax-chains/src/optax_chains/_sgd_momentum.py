@@ -4,7 +4,7 @@ import jax
 import optax
 
 from optax_chains._checks import MOMENTUM, NOT_NEGATIVE, check_numbers
-from optax_chains._decay_mask import decay_mask
+from optax_chains._decay_mask import check_mask, decay_mask
 from optax_chains._scale_by_rate import scale_by_rate
 
 
@@ -26,11 +26,13 @@ def sgd_momentum(
       mask: which parameters decay; `decay_mask` spares biases and norms.
 
     Returns:
-      A chain. Its update needs `params` where `weight_decay` is not 0.
+      A chain. Its update needs `params` where `weight_decay` is not 0, or a jax array.
+      `optax.inject_hyperparams` takes functions for schedules: with decay, type
+      `static_args="mask"` there.
 
     Raises:
-      ValueError: if `momentum` is not between -1 and 1, or another number negative or
-        not finite.
+      ValueError: if `momentum` is not between -1 and 1, another number negative or not
+        finite, or `mask` False where `weight_decay` is not 0.
       TypeError: if one is no number.
 
     Example:
@@ -49,7 +51,11 @@ def sgd_momentum(
     """
     check_numbers("sgd_momentum", MOMENTUM, momentum=momentum)
     check_numbers("sgd_momentum", NOT_NEGATIVE, weight_decay=weight_decay)
-    decays = isinstance(weight_decay, jax.core.Tracer) or weight_decay != 0
+    # An array may be known when the state is made and traced when it is used; the
+    # chain must be the same.
+    decays = isinstance(weight_decay, jax.Array) or weight_decay != 0
+    if not isinstance(weight_decay, jax.core.Tracer) and weight_decay != 0:
+        check_mask("sgd_momentum", mask)
     parts = [optax.add_decayed_weights(weight_decay, mask)] if decays else []
     trace = optax.trace(decay=momentum, nesterov=nesterov)
     return optax.chain(*parts, trace, scale_by_rate(learning_rate))
