@@ -108,7 +108,7 @@ def test_tensorboard_events_hold_every_step(finished):
 
 
 def test_the_terminal_says_what_comes_and_what_was_done(call, small, tmp_path):
-    out = tmp_path / "out"
+    out = tmp_path / ("long" * 30)  # which no line is broken for
     said = call(
         *("train", "--data", small, "--out", out, "--steps", 3),
         *("--batch-size", 8, "--devices", 1),

@@ -235,9 +235,10 @@ def _train(arguments: argparse.Namespace, interrupted: Interrupts) -> int:
         from mnist_gan._report_page import write_report  # noqa: PLC0415
         from mnist_gan._run import RunFolder  # noqa: PLC0415
 
-        out.print(str(write_report(RunFolder(request.out))))
+        out.print(str(write_report(RunFolder(request.out))), soft_wrap=True)
     if not outcome.stopped:
-        out.print(f"done: {request.out}/samples.png, losses.png, metrics.parquet, ...")
+        left = f"{request.out}/samples.png, losses.png, metrics.parquet, ..."
+        out.print(f"done: {left}", soft_wrap=True)
         return _exits.DONE
     if outcome.saved:
         out.print(f"stopped at step {outcome.step:,}, and saved. To go on:")
@@ -266,7 +267,7 @@ def _evaluate(arguments: argparse.Namespace, interrupted: Interrupts) -> int:
 
     out = _terminal.console()
     evaluate(arguments.run, n=arguments.n, seed=arguments.seed, out=out)
-    out.print(f"{arguments.run}/evaluation.json, evaluation.png")
+    out.print(f"{arguments.run}/evaluation.json, evaluation.png", soft_wrap=True)
     return _exits.STOPPED if interrupted else 0
 
 

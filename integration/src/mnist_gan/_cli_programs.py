@@ -225,5 +225,5 @@ def inspect(arguments: argparse.Namespace, interrupted: Interrupts) -> int:
 
     out = _terminal.console()
     inspect_run(arguments.run, n=arguments.n, seed=arguments.seed, out=out)
-    out.print(f"{arguments.run}/inspection.png")
+    out.print(f"{arguments.run}/inspection.png", soft_wrap=True)
     return 0

@@ -61,7 +61,7 @@ def console(*, quiet: bool = False) -> Console:
     found = _Output(highlight=False, quiet=quiet)
     if found.is_terminal and not quiet:
         return found
-    return _Output(highlight=False, quiet=quiet, width=120)
+    return _Output(highlight=False, quiet=quiet, width=120, soft_wrap=True)
 
 
 def model_table(rows: Sequence[ParameterRow]) -> Table:
