@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from optax_chains import epsilon, noise_multiplier_for
+from optax_chains import _epsilon, epsilon, noise_multiplier_for
 
 # Abadi et al., 2016, section 3.2: q = 0.01, sigma = 4, delta = 1e-5, 100 epochs.
 PUBLISHED = {
@@ -77,6 +77,55 @@ def test_the_noise_for_an_epsilon_gives_that_epsilon():
     run = {"sampling_rate": 0.02, "steps": 50, "delta": 1e-5, "accountant": "rdp"}
     found = noise_multiplier_for(target_epsilon=2.0, **run)
     assert epsilon(noise_multiplier=found, **run) == pytest.approx(2.0, abs=0.01)
+
+
+@pytest.fixture
+def tried(monkeypatch):
+    """The noise multipliers that are tried."""
+    tried, run = [], _epsilon._run
+
+    def note(noise, *rest):
+        tried.append(noise)
+        return run(noise, *rest)
+
+    monkeypatch.setattr(_epsilon, "_run", note)
+    return tried
+
+
+def test_the_search_stays_where_pld_is_quick(tried):
+    run = {"sampling_rate": 0.02, "steps": 5, "delta": 1e-5}
+    found = noise_multiplier_for(target_epsilon=2.0, **run)
+    assert min(tried) >= 0.1
+    assert len(tried) < 20
+    assert epsilon(noise_multiplier=found, **run) <= 2.0
+    assert epsilon(noise_multiplier=found - 2e-3, **run) > 2.0
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        (1e4, "is 10000.0, wanted 500 or less .* type accountant='rdp'"),
+        (400.0, "is 400.0, which noise below 0.1 meets, .* type accountant='rdp'"),
+    ],
+)
+def test_targets_out_of_the_reach_of_pld_are_refused_at_once(tried, target, message):
+    run = {"sampling_rate": 0.02, "steps": 1, "delta": 1e-5}
+    with pytest.raises(
+        ValueError, match=f"noise_multiplier_for: target_ep.* {message}"
+    ):
+        noise_multiplier_for(target_epsilon=target, **run)
+    assert len(tried) < 2
+    assert noise_multiplier_for(target_epsilon=target, **run, accountant="rdp") < 0.1
+
+
+def test_what_only_pld_knows_to_be_out_of_its_reach_is_refused(tried, monkeypatch):
+    monkeypatch.setattr(_epsilon, "_LEAST_NOISE_OF_PLD", 0.8)  # of 0.1 it takes long
+    run = {"sampling_rate": 0.02, "steps": 5, "delta": 1e-5}
+    target = epsilon(noise_multiplier=0.8, **run) + 1e-3
+    assert epsilon(noise_multiplier=0.8, **run, accountant="rdp") > target
+    with pytest.raises(ValueError, match=r"which noise below 0\.8 meets"):
+        noise_multiplier_for(target_epsilon=target, **run)
+    assert min(tried) == 0.8
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 The accounting is that of `dp-accounting`, which is installed by the extra `privacy`.
 """
 
+import operator
 from typing import Any, Literal
 
 from optax_chains._checks import (
@@ -18,6 +19,7 @@ Accountant = Literal["pld", "rdp"]
 # Below it the privacy loss spreads so far that composing it takes minutes, and more
 # memory the less noise there is.
 _LEAST_NOISE_OF_PLD = 0.1
+_LARGEST_TARGET_OF_PLD = 500.0
 
 
 def epsilon(
@@ -102,7 +104,8 @@ def noise_multiplier_for(
       The noise multiplier, to 1e-3, for `dp_sgd`.
 
     Raises:
-      ValueError: if an argument is out of its range.
+      ValueError: if an argument is out of its range; for `"pld"`, too, if the target is
+        above 500, or less noise than 0.1 meets it.
       TypeError: if one is no number, or `steps` no whole one.
       ModuleNotFoundError: if `dp-accounting` is not installed.
 
@@ -118,21 +121,62 @@ def noise_multiplier_for(
     check_numbers(
         "noise_multiplier_for", BOUNDED, traced=False, target_epsilon=target_epsilon
     )
+    bracket = None
+    if accountant == "pld":
+        low, high = _bracket_of_pld(target_epsilon, sampling_rate, steps, delta)
+        bracket = _accounting().ExplicitBracketInterval(low, high)
     found = _accounting().calibrate_dp_mechanism(
         lambda: _new(accountant),
         lambda noise: _run(noise, sampling_rate, steps),
-        target_epsilon,
-        delta,
+        float(target_epsilon),
+        float(delta),
+        bracket,
         tol=1e-3,
     )
     return float(found)
 
 
+def _bracket_of_pld(
+    target_epsilon: float, sampling_rate: float, steps: int, delta: float
+) -> tuple[float, float]:
+    """Noise that gives away too much, and enough of it.
+
+    Never far beyond the target, where one try takes minutes.
+    """
+    if target_epsilon > _LARGEST_TARGET_OF_PLD:
+        raise ValueError(
+            f"noise_multiplier_for: target_epsilon is {target_epsilon}, wanted "
+            f"{_LARGEST_TARGET_OF_PLD:.0f} or less for accountant='pld', which takes "
+            "minutes for such; type accountant='rdp' for a bound"
+        )
+
+    def fits(noise: float, accountant: Accountant = "pld") -> bool:
+        event = _run(noise, sampling_rate, steps)
+        return _new(accountant).compose(event).get_epsilon(delta) <= target_epsilon
+
+    least = _LEAST_NOISE_OF_PLD
+    too_large = ValueError(
+        f"noise_multiplier_for: target_epsilon is {target_epsilon}, which noise below "
+        f"{least} meets, where accountant='pld' would run out of memory; type "
+        "accountant='rdp' for a bound"
+    )
+    if fits(least, "rdp"):  # then the other does, and this is known at once
+        raise too_large
+    low = high = 1.0
+    while not fits(high):
+        low, high = high, 2 * high
+    while low == high or fits(low):
+        if low == least:
+            raise too_large
+        low, high = max(low / 2, least), low
+    return low, high
+
+
 def _run(noise_multiplier: float, sampling_rate: float, steps: int) -> Any:
     dp = _accounting()
-    step = dp.GaussianDpEvent(noise_multiplier)
-    sampled = dp.PoissonSampledDpEvent(sampling_rate, step)
-    return dp.SelfComposedDpEvent(sampled, steps)
+    step = dp.GaussianDpEvent(float(noise_multiplier))
+    sampled = dp.PoissonSampledDpEvent(float(sampling_rate), step)
+    return dp.SelfComposedDpEvent(sampled, operator.index(steps))
 
 
 def _new(accountant: str) -> Any:
