@@ -94,10 +94,10 @@ def test_an_infinity_spoils_no_step_but_its_own():
             r"updates has 'a' of shape \(3,\), params has 'a' of",
         ),
         ({"a": jnp.ones(())}, r"accumulate: updates has 'a' of shape \(\), params has"),
-        ({"a": None}, r"updates has no 'a', params has 'a' of shape \(2,\); hand over"),
+        ({"a": None}, r"updates has no 'a', params has 'a' of shape \(2,\); add it to"),
         (
             {"a": jnp.ones(2), "b": jnp.ones(2)},
-            "has 'b' of shape .*, params has no",
+            "has 'b' of shape .*, params has no 'b'; take it out of updates",
         ),
     ],
 )
@@ -117,6 +117,22 @@ def test_integers_that_the_chain_would_turn_into_floats_are_refused():
     chain = accumulate(inside, every=1)
     updates, _ = chain.update(params, chain.init(params))
     assert (updates["n"].tolist(), updates["w"].tolist()) == ([0] * 3, [-1.0] * 3)
+
+
+def test_floats_that_the_chain_widens_are_cast_first():
+    widened = optax.stateless(
+        lambda u, p: jax.tree.map(lambda x: x * jnp.float32(2), u)
+    )
+    params = {"w": jnp.ones(3, jnp.bfloat16)}
+    chain = accumulate(widened, every=1)
+    wanted = (
+        "turned 'w' from bfloat16 into float32, .*; cast the gradients of that path"
+    )
+    with pytest.raises(TypeError, match=f"{wanted} to float32"):
+        chain.update(params, chain.init(params))
+    wide = jax.tree.map(lambda g: g.astype(jnp.float32), params)
+    updates, _ = chain.update(wide, chain.init(params))
+    assert updates["w"].tolist() == [2.0] * 3
 
 
 def test_how_many_may_be_traced():

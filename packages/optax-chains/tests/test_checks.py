@@ -12,7 +12,14 @@ import pytest
 import optax_chains as oc
 from optax_chains import Players
 from optax_chains._checks import (
+    ANY,
+    BOUNDED,
+    CHANCE,
+    DECAY,
+    MOMENTUM,
     NOT_NEGATIVE,
+    POSITIVE,
+    SHARE,
     check_chains,
     check_counts,
     check_key,
@@ -156,9 +163,65 @@ def test_a_traced_number_passes_or_is_told_how_not_to_be(name, argument, count):
     if argument not in before:
         jax.eval_shape(call, value)
         return
-    wanted = f"{name}: {argument} is traced, .* type static_argnames='{argument}'"
+    cure = (
+        f"static_args='{argument}' in optax.inject_hyperparams"
+        if name in ("adamw_cosine", "lamb_large_batch", "with_ema")
+        else f"static_argnames='{argument}' in jax.jit"
+    )
+    wanted = f"{name}: {argument} is traced, .* type a Python number, or {cure}"
     with pytest.raises(TypeError, match=wanted):
         jax.eval_shape(call, value)
+
+
+# Range -> the least and the largest that pass, and what is just beyond.
+ENDS = {
+    ANY: ((-1e3, 0.0, 1e3), (-np.inf, np.inf)),
+    POSITIVE: ((1e-3, np.inf), (0.0, -1e-3)),
+    BOUNDED: ((0.1, 1e3), (0.0, np.inf)),
+    NOT_NEGATIVE: ((0.0, 1e3), (-1e-30, np.inf)),
+    DECAY: ((0.0, 1 - 1e-9), (-1e-30, 1.0)),
+    MOMENTUM: ((-1 + 1e-9, 0.0, 1 - 1e-9), (-1.0, 1.0)),
+    SHARE: ((1e-3, 1.0), (0.0, 1 + 1e-9)),
+    CHANCE: ((1e-9, 1 - 1e-3), (0.0, 1.0)),
+}
+RANGES = {
+    **dict.fromkeys(["b1", "b2", "decay", "tolerance"], DECAY),
+    **dict.fromkeys(["momentum", "gan_adam.b1"], MOMENTUM),
+    **dict.fromkeys(["max_norm", "ratio", "max_kl"], POSITIVE),
+    **dict.fromkeys(["clip_norm", "expected_batch_size", "target_epsilon"], BOUNDED),
+    **dict.fromkeys(["sampling_rate", "step"], SHARE),
+    **dict.fromkeys(["learning_rate", "peak", "end", "base", "eps"], NOT_NEGATIVE),
+    **dict.fromkeys(["weight_decay", "damping", "base_warmup"], NOT_NEGATIVE),
+    "noise_multiplier": NOT_NEGATIVE,
+    "delta": CHANCE,
+    "coefficient": ANY,
+}
+LEAST = {"start": 0, "warmup_steps": 0, "coefficient_samples": 2}  # else 1
+
+
+@pytest.mark.parametrize(("name", "argument", "count"), NUMBERS)
+def test_the_ends_of_the_ranges(name, argument, count):
+    if count:
+        least = LEAST.get(argument, 1)
+        passes, refused = (least,), (least - 1,)
+    else:
+        wanted = RANGES.get(f"{name}.{argument}", RANGES.get(argument))
+        passes, refused = ENDS[wanted]
+    for value in passes:
+        CALLS[name](**{argument: value})
+    for value in refused:
+        with pytest.raises(ValueError, match=rf": {argument} is {value}; type "):
+            CALLS[name](**{argument: value})
+
+
+def test_all_ranges_are_used():
+    assert {*RANGES.values()} == {*ENDS}
+
+
+@pytest.mark.parametrize(("name", "argument"), [n[:2] for n in NUMBERS if n[2]])
+@pytest.mark.parametrize("kind", [np.int64, jnp.int32, np.array])
+def test_counts_of_any_kind_pass(name, argument, kind):
+    CALLS[name](**{argument: kind(3)})
 
 
 def test_numbers_of_any_kind_pass():
@@ -205,9 +268,37 @@ def test_one_key_of_either_form_is_a_key(key):
 
 
 def test_trees_of_other_shapes_are_refused():
-    check_like("f", a={"x": 1.0, "y": None}, b={"x": jnp.ones(()), "y": None})
-    with pytest.raises(ValueError, match=r"f: a has 'x' of shape \(2,\), b has no 'x'"):
-        check_like("f", a={"x": jnp.ones(2)}, b={})
+    check_like("f", "a", {"x": 1.0, "y": None}, "b", {"x": jnp.ones(()), "y": None})
+    for found, wanted, message in [
+        (
+            {"x": X},
+            {},
+            r"f: a has 'x' of shape \(3, 2\), b has no 'x'; take it out of a",
+        ),
+        ({}, {"x": X}, r"f: a has no 'x', b has 'x' of .*; add it to a, as zeros"),
+        ({"x": X}, {"x": X[0]}, r"b has 'x' .*; hand over a of the shapes of b"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            check_like("f", "a", found, "b", wanted)
+
+
+@pytest.mark.parametrize(
+    ("function", "cure"),
+    [
+        (lambda x: x, "lambda x: jnp.sum(function(x))"),
+        (lambda x: (x, x), "lambda x: jnp.sum(function(x)[0])"),
+        (lambda x: [{"loss": x[0]}], "lambda x: jnp.sum(function(x)[0]['loss'])"),
+    ],
+)
+def test_the_advice_for_what_is_no_scalar_works(function, cure):
+    with pytest.raises(ValueError, match=re.escape(f"; type {cure}, or make one call")):
+        scalar_of("f", function)(X[0])
+    scalar_of("f", eval(cure, {"jnp": jnp, "function": function}))(X[0])
+
+
+def test_of_nothing_a_scalar_is_asked_for():
+    with pytest.raises(ValueError, match=r"gives nothing .* \(\); return one$"):
+        scalar_of("f", lambda x: None)(X[0])
 
 
 def test_a_scalar_passes_whatever_it_is():

@@ -56,5 +56,5 @@ def test_a_size_that_does_not_divide_is_refused():
 )
 def test_rows_that_are_not_rows_are_refused(batch, message):
     with pytest.raises(ValueError, match=message):
-        rows_of("f", batch=batch)
-    assert rows_of("f", batch={"x": jnp.ones((8, 3)), "y": np.ones(8)}) == 8
+        rows_of("f", "batch", batch)
+    assert rows_of("f", "batch", {"x": jnp.ones((8, 3)), "y": np.ones(8)}) == 8

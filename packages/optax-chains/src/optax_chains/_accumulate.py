@@ -80,7 +80,7 @@ def accumulate(
         return AccumulateState(inner.init(params), wide_zeros(params), zero)
 
     def update(updates: Any, state: Any, params: Any = None, **extra: Any) -> Any:
-        check_like("accumulate", updates=updates, params=state.total)
+        check_like("accumulate", "updates", updates, "params", state.total)
         total = jax.tree.map(lambda t, u: t + u.astype(t.dtype), state.total, updates)
 
         def move() -> tuple[Any, Any]:
@@ -107,8 +107,10 @@ def accumulate(
 
 def _check_dtype(key_path: Any, before: jax.Array, after: jax.Array) -> None:
     if before.dtype != after.dtype:
+        cure = f"cast the gradients of that path to {after.dtype}"
+        if not jnp.issubdtype(before.dtype, jnp.inexact):  # which has no gradient
+            cure = "give the chain to by_path with freeze() for that path"
         raise TypeError(
             f"accumulate: the chain turned {path_of(key_path)!r} from {before.dtype} "
-            f"into {after.dtype}, wanted one dtype on all steps; for a parameter that "
-            "has no gradient, give the chain to by_path with freeze() for that path"
+            f"into {after.dtype}, wanted one dtype on all steps; {cure}"
         )

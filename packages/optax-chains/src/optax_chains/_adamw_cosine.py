@@ -34,7 +34,8 @@ def adamw_cosine(
       steps: updates in all, the warm-up among them; later ones use `end`.
       warmup_steps: updates from 0 up to `peak`; with a warm-up the first update is
         therefore zero.
-      end: the learning rate of the last update.
+      end: the learning rate of the last update; above `peak`, the rate climbs to it
+        along the cosine instead.
       b1: decay of the mean of the gradients.
       b2: decay of the mean of their squares.
       eps: added to the root of the second.
@@ -74,8 +75,8 @@ def adamw_cosine(
     )
     check_numbers("adamw_cosine", DECAY, b1=b1, b2=b2)
     check_mask("adamw_cosine", mask)
-    check_counts("adamw_cosine", steps=steps)
-    check_counts("adamw_cosine", low=0, warmup_steps=warmup_steps)
+    check_counts("adamw_cosine", injected=True, steps=steps)
+    check_counts("adamw_cosine", low=0, injected=True, warmup_steps=warmup_steps)
     if warmup_steps >= steps:
         raise ValueError(
             f"adamw_cosine: warmup_steps is {warmup_steps} and steps is {steps}; "

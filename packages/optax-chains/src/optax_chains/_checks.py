@@ -42,7 +42,13 @@ CHANCE = Range("a number between 0 and 1", lambda x: 0 < x < 1)
 
 
 def check_numbers(
-    where: str, wanted: Range, /, *, traced: bool = True, **numbers: Any
+    where: str,
+    wanted: Range,
+    /,
+    *,
+    traced: bool = True,
+    injected: bool = False,
+    **numbers: Any,
 ) -> None:
     """Refuses what is no number, and known numbers that are out of a range.
 
@@ -50,6 +56,7 @@ def check_numbers(
       where: the function that asks.
       wanted: the range.
       traced: whether the function can do with a number that it does not know yet.
+      injected: whether it makes a chain, as `optax.inject_hyperparams` does.
       **numbers: by the names of the arguments.
 
     Raises:
@@ -63,14 +70,19 @@ def check_numbers(
                 f"{where}: {name} is {_shown(value)}, wanted a number; type "
                 f"{wanted.words}"
             )
-        if _is_known(where, name, value, traced=traced) and not wanted.holds(
-            float(value)
-        ):
+        known = _is_known(where, name, value, traced=traced, injected=injected)
+        if known and not wanted.holds(float(value)):
             raise ValueError(f"{where}: {name} is {value}; type {wanted.words}")
 
 
 def check_counts(
-    where: str, /, *, low: int = 1, traced: bool = False, **counts: Any
+    where: str,
+    /,
+    *,
+    low: int = 1,
+    traced: bool = False,
+    injected: bool = False,
+    **counts: Any,
 ) -> None:
     """Refuses what is no whole number, and those below a bound.
 
@@ -78,6 +90,7 @@ def check_counts(
       where: the function that asks.
       low: the least.
       traced: whether the function can do with a number that it does not know yet.
+      injected: whether it makes a chain, as `optax.inject_hyperparams` does.
       **counts: by the names of the arguments.
 
     Raises:
@@ -91,7 +104,8 @@ def check_counts(
                 f"{where}: {name} is {_shown(value)}, wanted a whole number; type "
                 f"{low} or more"
             )
-        if _is_known(where, name, value, traced=traced) and operator.index(value) < low:
+        known = _is_known(where, name, value, traced=traced, injected=injected)
+        if known and operator.index(value) < low:
             raise ValueError(f"{where}: {name} is {value}; type {low} or more")
 
 
@@ -107,24 +121,36 @@ def check_chains(where: str, /, **chains: Any) -> None:
 
 def check_key(where: str, key: Any) -> None:
     """Refuses what is not one key, typed or of the old form."""
-    dtype, axes = getattr(key, "dtype", None), np.ndim(key)
+    dtype = getattr(key, "dtype", None)
     typed = dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key)
-    if axes != 0 if typed else (dtype, axes) != (jnp.uint32, 1):
+    axes = 0 if typed else 1
+    if not (typed or dtype == jnp.uint32) or np.ndim(key) != axes:
         raise TypeError(
             f"{where}: key is {_shown(key)}, wanted one key; type jax.random.key(seed)"
         )
 
 
-def check_like(where: str, **trees: Any) -> None:
-    """Refuses a tree whose paths or shapes are not those of the second one."""
-    (name, tree), (like_name, like) = trees.items()
-    found, wanted = _shapes(tree), _shapes(like)
+def check_like(where: str, name: str, tree: Any, like_name: str, like: Any) -> None:
+    """Refuses a tree whose paths or shapes are not those of another one."""
+    found, wanted = shapes_of(tree), shapes_of(like)
     for path in sorted(found.keys() | wanted.keys()):
-        if found.get(path) != wanted.get(path):
-            raise ValueError(
-                f"{where}: {name} has {_held(path, found)}, {like_name} has "
-                f"{_held(path, wanted)}; hand over {name} of the shapes of {like_name}"
-            )
+        if found.get(path) == wanted.get(path):
+            continue
+        if path not in found:
+            cure = f"add it to {name}, as zeros where there is nothing"
+        elif path not in wanted:
+            cure = f"take it out of {name}"
+        else:
+            cure = f"hand over {name} of the shapes of {like_name}"
+        raise ValueError(
+            f"{where}: {name} has {_held(path, found)}, {like_name} has "
+            f"{_held(path, wanted)}; {cure}"
+        )
+
+
+def shapes_of(tree: Any) -> dict[str, tuple[int, ...]]:
+    """The shape of each leaf, by its path."""
+    return {path_of(p): jnp.shape(x) for p, x in jax.tree.leaves_with_path(tree)}
 
 
 def scalar_of(where: str, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -132,24 +158,34 @@ def scalar_of(where: str, function: Callable[[Any], Any]) -> Callable[[Any], Any
 
     def checked(x: Any) -> Any:
         value = function(x)
-        shapes = [jnp.shape(leaf) for leaf in jax.tree.leaves(value)]
-        if shapes != [()] or not jax.tree.structure(value) == jax.tree.structure(0):
+        leaves = jax.tree.leaves_with_path(value)
+        if [(path, jnp.shape(leaf)) for path, leaf in leaves] != [((), ())]:
+            shapes = ", ".join(str(jnp.shape(leaf)) for _, leaf in leaves)
+            cure = "return one"
+            if leaves:  # of several the first, as Python spells it: (x)[0]["loss"]
+                place = jax.tree_util.keystr(leaves[0][0])
+                cure = (
+                    f"type lambda x: jnp.sum(function(x){place}), or make one call for "
+                    "each output"
+                )
             raise ValueError(
-                f"{where}: function gives {', '.join(map(str, shapes)) or 'nothing'} "
-                "for one sample, wanted a scalar, (); type "
-                "lambda x: jnp.sum(function(x)), or one call for each output"
+                f"{where}: function gives {shapes or 'nothing'} for one sample, wanted "
+                f"a scalar, (); {cure}"
             )
         return value
 
     return checked
 
 
-def _is_known(where: str, name: str, value: Any, *, traced: bool) -> bool:
+def _is_known(
+    where: str, name: str, value: Any, *, traced: bool, injected: bool
+) -> bool:
     if isinstance(value, jax.core.Tracer) and not traced:
+        cure = f"static_args={name!r} in optax.inject_hyperparams"
         raise TypeError(
             f"{where}: {name} is traced, wanted a number that is known before anything "
-            f"is compiled; type static_argnames={name!r} in jax.jit, or "
-            f"static_args={name!r} in optax.inject_hyperparams"
+            "is compiled; type a Python number, or "
+            + (cure if injected else f"static_argnames={name!r} in jax.jit")
         )
     return not isinstance(value, jax.core.Tracer)
 
@@ -173,10 +209,6 @@ def _shown(value: Any) -> str:
     if isinstance(value, str | bytes | bool | int | float | None):
         return repr(value)
     return f"a {type(value).__name__}"
-
-
-def _shapes(tree: Any) -> dict[str, tuple[int, ...]]:
-    return {path_of(p): jnp.shape(x) for p, x in jax.tree.leaves_with_path(tree)}
 
 
 def _held(path: str, shapes: dict[str, tuple[int, ...]]) -> str:

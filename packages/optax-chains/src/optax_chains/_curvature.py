@@ -277,7 +277,7 @@ def fisher_diag(
         grads = jax.vmap(jax.grad(nll), (None, 0))(params, examples)
         return jax.tree.map(lambda g: jnp.sum(g**2, 0), wide(grads))
 
-    n = rows_of("fisher_diag", examples=examples)
+    n = rows_of("fisher_diag", "examples", examples)
     total = sum_over_microbatches(
         "fisher_diag", squares, examples, size=microbatch_size, zero=wide_zeros(params)
     )

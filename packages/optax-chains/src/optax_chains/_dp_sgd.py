@@ -120,7 +120,7 @@ def dp_sgd(
                 "dp_sgd: params has no arrays, wanted one or more; hand over what the "
                 "loss is to be differentiated by"
             )
-        rows = rows_of("dp_sgd", batch=batch)
+        rows = rows_of("dp_sgd", "batch", batch)
         valid = jnp.ones(rows, bool) if valid is None else jnp.asarray(valid)
         if valid.dtype != bool:
             raise TypeError(

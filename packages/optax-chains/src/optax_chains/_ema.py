@@ -77,7 +77,7 @@ def with_ema(
       equation 3.
     """
     check_chains("with_ema", chain=chain)
-    check_counts("with_ema", low=0, start=start)
+    check_counts("with_ema", low=0, injected=True, start=start)
     if not callable(decay):
         check_numbers("with_ema", DECAY, decay=decay)
     inner = optax.with_extra_args_support(chain)

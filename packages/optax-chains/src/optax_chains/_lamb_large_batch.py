@@ -71,6 +71,7 @@ def lamb_large_batch(
     """
     check_counts(
         "lamb_large_batch",
+        injected=True,
         batch_size=batch_size,
         steps=steps,
         base_batch_size=base_batch_size,
@@ -84,7 +85,11 @@ def lamb_large_batch(
         weight_decay=weight_decay,
     )
     check_numbers(
-        "lamb_large_batch", NOT_NEGATIVE, traced=False, base_warmup=base_warmup
+        "lamb_large_batch",
+        NOT_NEGATIVE,
+        traced=False,
+        injected=True,
+        base_warmup=base_warmup,
     )
     check_mask("lamb_large_batch", mask)
     ratio = batch_size / base_batch_size

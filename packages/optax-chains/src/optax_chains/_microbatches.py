@@ -6,18 +6,16 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from optax_chains._checks import check_counts
-from optax_chains._paths import path_of
+from optax_chains._checks import check_counts, shapes_of
 
 
-def rows_of(where: str, **trees: Any) -> int:
+def rows_of(where: str, name: str, tree: Any) -> int:
     """The length that the first axes of all leaves have in common.
 
     Raises:
       ValueError: if they have none, or there is no leaf.
     """
-    ((name, tree),) = trees.items()
-    shapes = {path_of(p): jnp.shape(x) for p, x in jax.tree.leaves_with_path(tree)}
+    shapes = shapes_of(tree)
     lengths = {shape[:1] for shape in shapes.values()}
     if len(lengths) != 1 or () in lengths:
         listed = ", ".join(f"{p!r} {s}" if p else str(s) for p, s in shapes.items())
