@@ -25,6 +25,26 @@ def test_sizes_of_convolutions(layer, argument, bad):
         hk.transform(f).init(jax.random.key(0), jnp.ones((1, 4, 4, 1)))
 
 
+@pytest.mark.parametrize("kind", [np.array, np.int64, jnp.int32])
+@pytest.mark.parametrize("layer", [Conv2D, Conv2DTranspose])
+def test_sizes_of_any_kind(layer, kind):
+    def f(x, kind):
+        return layer(kind(2), kind(3), stride=(kind(2), 1))(x)
+
+    x = jnp.ones((1, 4, 4, 1))
+    shapes = [hk.testing.transform_and_run(f)(x, k).shape for k in (kind, int)]
+    assert shapes[0] == shapes[1]
+
+
+def test_a_size_with_a_point_is_told_to_be_whole():
+    wanted = (
+        r"found kernel_shape=3\.0, wanted a whole number, or one for each axis: pass "
+        "kernel_shape=1 or more, without a point"
+    )
+    with pytest.raises(TypeError, match=wanted):
+        check_counts("Conv2D", kernel_shape=3.0)
+
+
 @pytest.mark.parametrize("bad", [0, -3, True, 2.0])
 def test_iterations(bad):
     with pytest.raises((TypeError, ValueError), match=f"iterations={bad}, wanted"):
@@ -47,7 +67,15 @@ def test_traced_and_other_numbers_pass():
     for decay in (0, 0.0, np.float32(0.9), jnp.float32(0.9), np.array(0.5)):
         check_decay("f", decay)
     jax.eval_shape(lambda decay: check_decay("f", decay), 0.5)
-    for count in (1, np.int8(1), (1, np.int64(2)), [3, 4], jnp.int32(1)):
-        check_counts("f", n=count)
-    with pytest.raises(TypeError, match="wanted whole numbers"):
+    for count, wanted in [
+        (1, 1),
+        (np.int8(1), 1),
+        ((1, np.int64(2)), (1, 2)),
+        ([3, 4], (3, 4)),
+        (jnp.int32(1), 1),
+    ]:
+        found = check_counts("f", n=count)
+        assert found == {"n": wanted}
+        assert {type(n) for n in jax.tree.leaves(found)} == {int}
+    with pytest.raises(TypeError, match="wanted a whole number"):
         jax.eval_shape(lambda n: check_counts("f", n=n), 1)

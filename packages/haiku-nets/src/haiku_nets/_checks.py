@@ -12,7 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 
 
-def check_counts(where: str, /, *, low: int = 1, **counts: int | Sequence[int]) -> None:
+def check_counts(
+    where: str, /, *, low: int = 1, **counts: int | Sequence[int]
+) -> dict[str, Any]:
     """Refuses what is no whole number, one or one for each axis, and small ones.
 
     Args:
@@ -20,23 +22,32 @@ def check_counts(where: str, /, *, low: int = 1, **counts: int | Sequence[int]) 
       low: the least.
       **counts: by the names of the arguments.
 
+    Returns:
+      The counts as Python's ints, or tuples of them, by the same names.
+
     Raises:
       TypeError: of bools, floats, texts, None, and what is traced.
       ValueError: of whole numbers below `low`.
     """
+    checked: dict[str, Any] = {}
     for name, value in counts.items():
-        for count in value if isinstance(value, Sequence) else [value]:
+        several = isinstance(value, Sequence)
+        for count in value if several else [value]:
             known = _is_number(count, jnp.integer) and not _is_traced(count)
             if not known or isinstance(value, str | bytes):
                 raise TypeError(
-                    f"{where} found {name}={value!r}, wanted whole numbers: pass "
-                    f"{name}={low} or more."
+                    f"{where} found {name}={value!r}, wanted a whole number, or one "
+                    f"for each axis: pass {name}={low} or more, without a point."
                 )
             if operator.index(count) < low:
                 raise ValueError(
                     f"{where} found {name}={value!r}, wanted {low} or more: pass "
                     f"{name}={low}."
                 )
+        checked[name] = (
+            tuple(map(operator.index, value)) if several else (operator.index(value))
+        )
+    return checked
 
 
 def check_decay(where: str, decay: Any) -> None:

@@ -83,33 +83,29 @@ class Conv2D(hk.Conv2D):
         name: str | None = None,
     ) -> None:
         where = name or "Conv2D"
-        check_counts(
+        sizes = check_counts(
             where,
             kernel_shape=kernel_shape,
             stride=stride,
             rate=rate,
             feature_group_count=feature_group_count,
         )
-        check_counts(where, low=0, output_channels=output_channels)
+        sizes |= check_counts(where, low=0, output_channels=output_channels)
         super().__init__(
-            output_channels=output_channels,
-            kernel_shape=kernel_shape,
-            stride=stride,
-            rate=rate,
+            **sizes,
             padding=padding,
             with_bias=with_bias,
             w_init=w_init,
             b_init=b_init,
             data_format=data_format,
             mask=mask,
-            feature_group_count=feature_group_count,
             name=name,
         )
         self.lowering: Lowering | None = resolve_lowering(
             lowering,
             channels_last=self.channel_index == -1,
             rate=self.kernel_dilation,
-            groups=feature_group_count,
+            groups=sizes["feature_group_count"],
         )
 
     def __call__(self, inputs: jax.Array, *, precision: Any = None) -> jax.Array:

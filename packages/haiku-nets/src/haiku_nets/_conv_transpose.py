@@ -87,13 +87,11 @@ class Conv2DTranspose(hk.Conv2DTranspose):
         name: str | None = None,
     ) -> None:
         where = name or "Conv2DTranspose"
-        check_counts(where, kernel_shape=kernel_shape, stride=stride)
-        check_counts(where, low=0, output_channels=output_channels)
+        sizes = check_counts(where, kernel_shape=kernel_shape, stride=stride)
+        sizes |= check_counts(where, low=0, output_channels=output_channels)
         _check_padding(where, padding)
         super().__init__(
-            output_channels=output_channels,
-            kernel_shape=kernel_shape,
-            stride=stride,
+            **sizes,
             output_shape=output_shape,
             padding=padding,
             with_bias=with_bias,
