@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from haiku_nets import partition, partition_like
@@ -193,9 +194,20 @@ def test_a_spec_that_no_array_has_is_refused(mesh, spec, complaint):
         partition({"w": jnp.ones((8, 8))}, {"*": spec}, mesh)
 
 
+def test_a_rule_that_is_a_sharding_is_told_its_spec(mesh):
+    sharding = NamedSharding(mesh, P("model"))
+    with pytest.raises(TypeError, match=r"wanted a Part.*; type sharding\.spec for"):
+        partition(PARAMS, {"*": sharding}, mesh)
+    params = {"w": jnp.ones(8)}
+    assert partition(params, {"*": sharding.spec}, mesh) == {"w": sharding}
+
+
 def test_a_mesh_that_is_none_is_refused():
-    with pytest.raises(TypeError, match=r"mesh is None, wanted a jax.sharding.Mesh"):
+    with pytest.raises(TypeError, match=r"mesh is None, wanted .*Mesh; type") as caught:
         partition(PARAMS, RULES, None)
+    code = str(caught.value).partition("; type ")[2].rstrip(".")
+    mesh = eval(code, {"jax": jax})
+    assert mesh.shape == {"data": jax.device_count()}
 
 
 def test_numbers_of_python_are_replicated(mesh):

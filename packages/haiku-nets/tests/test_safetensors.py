@@ -165,6 +165,11 @@ def test_numbers_of_python_are_stored_as_jax_has_them(tmp_path):
         "on": ("bool", True),
         "list": ("int32", [1, 2]),
     }
+    like = {"m": {"n": 0, "x": 0.0, "on": False, "list": [0, 0]}}
+    assert load_safetensors(path, like=like)["m"].keys() == found.keys()
+    wanted = r"m/n: is int32\[\], the model has float32\[\]"
+    with pytest.raises(ValueError, match=wanted):
+        load_safetensors(path, like={"m": like["m"] | {"n": 0.5}})
     with pytest.raises(ValueError, match=r"m/n with 2147483648 in it, .* no int32 for"):
         save_safetensors(path, {"m": {"n": 2**31}})
 
@@ -174,7 +179,9 @@ def test_numbers_of_python_are_stored_as_jax_has_them(tmp_path):
     [
         (jnp.ones(2), "ArrayImpl"),
         ({"w": jnp.ones(2)}, "dict with ArrayImpl in it"),
-        ({"m": {"w": 1.0}}, "dict with dict in it"),
+        ({"m": {"w": "1.0"}}, "dict with dict in it"),
+        ({"m": {"w": {}}}, "dict with dict in it"),
+        ({"m": {"w": None}}, "dict with dict in it"),
     ],
 )
 def test_a_model_that_is_none_is_refused(file, like, found):

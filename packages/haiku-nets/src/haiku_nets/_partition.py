@@ -52,15 +52,13 @@ def partition(params: Any, rules: Mapping[str, PartitionSpec], mesh: Mesh) -> An
     if not isinstance(mesh, Mesh | AbstractMesh):
         raise TypeError(
             f"partition: mesh is {mesh!r}, wanted a jax.sharding.Mesh; type "
-            "jax.make_mesh((devices,), ('data',))."
+            "jax.make_mesh((jax.device_count(),), ('data',))."
         )
     for rule, spec in rules.items():
         if not isinstance(spec, PartitionSpec):
-            axes = "" if spec is None else repr(spec)
-            cure = f"*{axes}" if isinstance(spec, tuple | list) else axes
             raise TypeError(
                 f"partition: the rule {rule!r} has {spec!r}, wanted a PartitionSpec; "
-                f"type PartitionSpec({cure})."
+                f"type {_cure(spec)}."
             )
     unused = set(rules)
 
@@ -142,6 +140,13 @@ def partition_like(state: Any, params: Any, shardings: Any) -> Any:
         return whole
 
     return jax.tree.map_with_path(follow, state)
+
+
+def _cure(spec: Any) -> str:
+    if isinstance(spec, NamedSharding):
+        return "sharding.spec for that sharding"
+    axes = "" if spec is None else repr(spec)
+    return f"PartitionSpec({'*' if isinstance(spec, tuple | list) else ''}{axes})"
 
 
 def _check_fits(

@@ -7,7 +7,7 @@ place: the last layer, the loss, one normalisation.
 import contextlib
 import fnmatch
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
 import haiku as hk
@@ -108,7 +108,7 @@ def _policy_of(
 @contextlib.contextmanager
 def _interception(
     policy_of: Callable[[hk.Module], jmp.Policy | None],
-) -> Iterator[None]:
+) -> Generator[None]:
     """Casts parameters, arguments and results of the modules that run in it."""
 
     def create(

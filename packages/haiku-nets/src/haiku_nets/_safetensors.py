@@ -116,7 +116,7 @@ def load_safetensors(
     Args:
       path: the file.
       like: parameters, or their shapes and dtypes from `jax.eval_shape(init, ...)`,
-        that the file has to fit; None to take what is there.
+        or Python's numbers, that the file has to fit; None to take what is there.
 
     Returns:
       module path -> parameter name -> array, uncommitted on jax's default device.
@@ -171,7 +171,7 @@ def load_safetensors(
 
 def _check_fits(path: str, params: Any, like: Any) -> None:
     found = {k: (v.shape, v.dtype) for k, v in _flat(params).items()}
-    wanted = {k: (tuple(v.shape), v.dtype) for k, v in _flat(like).items()}
+    wanted = {k: (np.shape(v), _dtype_of(v)) for k, v in _flat(like).items()}
     lines = [f"{k}: is missing" for k in wanted.keys() - found.keys()]
     lines += [f"{k}: is not in the model" for k in found.keys() - wanted.keys()]
     lines += [
@@ -197,12 +197,23 @@ def _check_form(like: Any) -> None:
     held = list(like.values()) if isinstance(like, Mapping) else [like]
     for part in held:
         arrays = part.values() if isinstance(part, Mapping) else [None]
-        if not all(hasattr(array, "shape") for array in arrays):
+        if not all(hasattr(a, "shape") or _is_of_numbers(a) for a in arrays):
             raise TypeError(
                 f"load_safetensors found like of type {type(like).__name__} with "
                 f"{type(part).__name__} in it, wanted module path -> name -> array: "
                 "pass what jax.eval_shape(init, ...) returns."
             )
+
+
+def _is_of_numbers(value: Any) -> bool:
+    """Whether it is one of Python's numbers, or a list of them."""
+    return np.asarray(value).dtype.kind in "bif"
+
+
+def _dtype_of(value: Any) -> np.dtype:
+    if hasattr(value, "dtype"):
+        return value.dtype
+    return jax.dtypes.canonicalize_dtype(np.asarray(value).dtype)
 
 
 def _as_jax(path: str, key: str, array: np.ndarray) -> jax.Array:
