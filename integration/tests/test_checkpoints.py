@@ -1,6 +1,7 @@
 """Checkpoints of a state of two numbers, in one process."""
 
 import contextlib
+import errno
 import os
 import time
 
@@ -8,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from mnist_gan._checkpoints import Checkpoint, Checkpoints
+from mnist_gan._checkpoints import Checkpoint, Checkpoints, remove_unfinished
 from mnist_gan._errors import UserError
 from mnist_gan._game import TrainState
 from optax_chains import Players
@@ -66,7 +67,9 @@ def test_what_fails_behind_the_start_is_said_by_check(checkpoints, request):
     checkpoints.check()
     request.getfixturevalue("full")
     checkpoints.save(Checkpoint(state_at(2), {}))
-    with pytest.raises(UserError, match=r"begun last could not .*: no room\); make"):
+    with pytest.raises(
+        UserError, match=r"begun last could not .*: no room\); put that"
+    ):
         check_for_a_minute(checkpoints)
     assert checkpoints.latest_step() == 1
 
@@ -78,3 +81,35 @@ def test_what_fails_behind_the_start_is_said_by_the_next_call(checkpoints, full,
     with pytest.raises(UserError, match="begun last could not be written"):
         getattr(checkpoints, call)(*arguments)
     assert checkpoints.latest_step() is None
+
+
+def test_a_full_disk_wants_room(checkpoints, monkeypatch):
+    def fail(*_, **__):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "rename", fail)
+    monkeypatch.setattr(os, "replace", fail)
+    checkpoints.save(Checkpoint(state_at(1), {}))
+    with pytest.raises(UserError, match=r"No space left on device.*; make room"):
+        checkpoints.finish()
+
+
+def test_a_folder_with_the_number_of_another_step_is_refused(checkpoints, tmp_path):
+    checkpoints.save(Checkpoint(state_at(7), {}))
+    checkpoints.finish()
+    folder = tmp_path / "run/checkpoints"
+    (folder / "7").rename(folder / "9")
+    with pytest.raises(UserError, match=r"s/9: .* \(it is of step 7\); delete"):
+        checkpoints.restore(jax.eval_shape(lambda: state_at(0)), None)
+
+
+def test_what_is_half_written_is_removed_and_nothing_else(checkpoints, tmp_path):
+    folder = tmp_path / "run/checkpoints"
+    remove_unfinished(folder)  # which is not there yet
+    checkpoints.save(Checkpoint(state_at(7), {}))
+    checkpoints.finish()
+    (folder / "notes").mkdir()
+    (folder / "8.orbax-checkpoint-tmp/state").mkdir(parents=True)
+    (folder / "9.orbax-checkpoint-tmp-1234").mkdir()
+    remove_unfinished(folder)
+    assert {path.name for path in folder.iterdir()} == {"7", "notes"}

@@ -29,28 +29,3 @@ def test_a_new_run_starts_empty(tmp_path):
     first.write()
     first.close()
     assert pq.read_table(tmp_path / "m.parquet").num_rows == 0
-
-
-def test_pictures_are_events_that_tensorboard_reads(tmp_path):
-    import io
-
-    from PIL import Image
-    from tensorboardX.proto.event_pb2 import Event
-    from tensorboardX.record_writer import masked_crc32c  # of TensorBoard's file format
-
-    picture = np.arange(12, dtype=np.uint8).reshape(3, 4)
-    kept = metrics(tmp_path, None)
-    kept.add_picture("samples", picture, step=7)
-    kept.close()
-    (file,) = (tmp_path / "events").iterdir()
-    data, events = file.read_bytes(), []
-    while data:  # length, its checksum, the event, its checksum
-        length = int.from_bytes(data[:8], "little")
-        assert int.from_bytes(data[8:12], "little") == masked_crc32c(data[:8])
-        events.append(Event.FromString(data[12 : 12 + length]))
-        data = data[16 + length :]
-    (event,) = [e for e in events if e.summary.value]
-    assert event.step == 7
-    assert event.summary.value[0].tag == "samples"
-    with Image.open(io.BytesIO(event.summary.value[0].image.encoded_image_string)) as i:
-        np.testing.assert_array_equal(np.asarray(i.convert("L")), picture)

@@ -14,6 +14,7 @@ from mnist_gan._errors import UserError, is_lost_collective
 from mnist_gan._game import TrainState
 
 _KEPT = 2
+_FULL = ("no space left", "file too large", "quota")
 _LINE = 200  # characters of another library's message
 _SUMS = "checksums"  # beside the loader's position
 
@@ -117,10 +118,12 @@ class Checkpoints:
         except (ValueError, OSError, RuntimeError) as error:
             if is_lost_collective(error):  # another process is gone, not the disk
                 raise
+            reason = _first_line(error)
+            full = any(words in reason.lower() for words in _FULL)
             raise UserError(
                 f"{self._folder}: the checkpoint {which} could not be written "
-                f"({_first_line(error)}); make room, and go on from the one before "
-                "with --resume"
+                f"({reason}); {'make room' if full else 'put that right'}, and go on "
+                "from the one before with --resume"
             ) from error
 
     def latest_step(self) -> int | None:
@@ -162,6 +165,7 @@ class Checkpoints:
             restored = self._writer.restore(self._path(step), args=arguments)
             state, data = restored["state"], dict(restored["data"])
             _compare(data.pop(_SUMS, {}), _numbers(jax.jit(checksums)(state)))
+            _check_step(int(state.step), step)
         except Exception as error:  # orbax raises that very type, too
             if is_lost_collective(error):
                 raise
@@ -175,6 +179,16 @@ class Checkpoints:
     def close(self) -> None:
         """Lets go of the folder."""
         self._writer.close()
+
+
+def remove_unfinished(folder: Path | str) -> None:
+    """Removes the checkpoints that killed processes left half-written.
+
+    Args:
+      folder: as `Checkpoints` takes it; nobody may be writing there.
+    """
+    for unfinished in ocp.utils.tmp_checkpoints(folder):
+        unfinished.get().rmtree()
 
 
 def load_last(run: Path | str, folder: Path | str, like: TrainState) -> TrainState:
@@ -211,6 +225,11 @@ def _compare(written: dict[str, int], read: dict[str, int]) -> None:
     others = [name for name in written if read.get(name) != written[name]]
     if others:
         raise ValueError(f"{others[0]} has other bits than were written")
+
+
+def _check_step(found: int, named: int) -> None:
+    if found != named:
+        raise ValueError(f"it is of step {found}")
 
 
 def _first_line(error: Exception) -> str:

@@ -16,7 +16,7 @@ import arrow_jax
 from haiku_nets import parameter_table
 from mnist_gan import _agreement, _game, _pictures, _private, _secret, _terminal
 from mnist_gan._batches import open_loader, seen
-from mnist_gan._checkpoints import Checkpoint, Checkpoints
+from mnist_gan._checkpoints import Checkpoint, Checkpoints, remove_unfinished
 from mnist_gan._devices import Placement
 from mnist_gan._errors import UserError
 from mnist_gan._interrupts import Interrupts
@@ -210,6 +210,7 @@ def _kept(plan: Plan, after: int | None) -> Generator[Metrics | None]:
                     plan.config, resume=after is not None, secret=plan.secret
                 )
             )
+            remove_unfinished(folder.checkpoints)
             metrics = Metrics(folder.metrics, folder.events, after=after)
             stack.enter_context(contextlib.closing(metrics))
         runtime.hosts.barrier("the run's folder", seconds=runtime.patience)

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from tensorboardX import SummaryWriter
 
 from mnist_gan._errors import UserError
+from mnist_gan._events import Events
 from mnist_gan._files import write_whole
 
 SCHEMA = pa.schema(
@@ -61,13 +61,13 @@ class Metrics:
         if after and path.exists():
             self._rows = [row for row in _read(path) if row.step <= after]
         purge = None if after is None else after + 1
-        self._events = SummaryWriter(str(events), purge_step=purge)
+        self._events = Events(events, purge=purge)
 
     def add(self, row: Row) -> None:
         """Adds a step."""
         self._rows.append(row)
         for name in Row._fields[1:]:
-            self._events.add_scalar(name, getattr(row, name), row.step)
+            self._events.add(name, getattr(row, name), step=row.step)
 
     def add_picture(self, name: str, picture: np.ndarray, *, step: int) -> None:
         """Adds a picture to the events.
@@ -77,7 +77,7 @@ class Metrics:
           picture: uint8[height, width], grey.
           step: that it was made after.
         """
-        self._events.add_image(name, picture, step, dataformats="HW")
+        self._events.add_picture(name, picture, step=step)
 
     def column(self, name: str) -> np.ndarray:
         """One column so far."""

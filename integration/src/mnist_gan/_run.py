@@ -189,6 +189,7 @@ class RunFolder:
                 ) from None
             if not resume:
                 self.check_new()
+            check_writable(self.path / "checkpoints", "--out")
             for path in (*self._files, self.config):
                 remove_leftovers(path)
             if secret and not resume:  # once: cut short, it would end the run
