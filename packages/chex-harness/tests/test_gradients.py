@@ -105,6 +105,58 @@ def test_leaves_that_change_nothing_and_leaves_without_elements_pass():
     assert_gradients(jnp.sum, (jnp.zeros(0),))
 
 
+def misplaced(order):
+    """The sum of c * x, whose gradient comes back in another order."""
+
+    @jax.custom_vjp
+    def f(x, c):
+        return jnp.sum(c * x)
+
+    f.defvjp(lambda x, c: (f(x, c), c), lambda c, g: (g * order(c), jnp.zeros_like(c)))
+    return f
+
+
+@pytest.mark.parametrize("n", range(2, 13))
+def test_a_reversed_gradient_is_found(n):
+    f, c = misplaced(lambda c: c[::-1]), jnp.arange(1.0, n + 1)
+    with pytest.raises(AssertionError, match=r"args\[0\], element \[0\]: reverse"):
+        assert_gradients(lambda x: f(x, c), (jnp.ones(n),))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_transposed_gradient_is_found(seed):
+    f, c = misplaced(jnp.transpose), jnp.arange(4.0).reshape(2, 2)
+    with pytest.raises(AssertionError, match=r"args\[0\], direction") as caught:
+        assert_gradients(lambda x: f(x, c), (jnp.ones((2, 2)),), seed=seed)
+    assert "element [0, 1]" in str(caught.value)
+    assert "element [1, 1]" not in str(caught.value)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_directions_alone_find_a_permutation(seed):
+    f, c = misplaced(lambda c: c[::-1]), jnp.arange(1.0, 21)
+    with pytest.raises(AssertionError, match="direction"):
+        assert_gradients(lambda x: f(x, c), (jnp.ones(20),), seed=seed)
+
+
+@pytest.mark.parametrize(("error", "seen"), [(0.05, False), (2.0, True)])
+def test_one_wrong_element_of_a_thousand_is_seen_when_it_is_large(error, seen):
+    f = misplaced(lambda c: c.at[7].multiply(1 + error))
+    try:
+        assert_gradients(lambda x: f(x, jnp.ones(1000)), (jnp.ones(1000),))
+    except AssertionError:
+        assert seen
+    else:
+        assert not seen
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_right_gradients_pass_whatever_the_seed(seed):
+    x = jnp.array([1e-3, -0.2, 3.0, 40.0])
+    assert_gradients(lambda x: jnp.sum(jnp.sin(x) * x[::-1]), (x,), seed=seed)
+    assert_gradients(net, (W, X, jnp.arange(5) % 4), seed=seed)
+
+
 def test_what_cannot_be_checked_is_refused():
     with pytest.raises(ValueError, match="no output of the function is floating"):
         assert_gradients(jnp.argmax, (jnp.ones(3),))
