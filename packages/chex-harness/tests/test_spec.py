@@ -30,7 +30,19 @@ def test_every_leaf_that_differs_is_listed():
 
 
 @pytest.mark.parametrize(
-    "spec", ["...", "... 3", "4 ...", "_ _ 3", (4, ..., 3), "4,6,3"]
+    "spec",
+    [
+        "...",
+        "... 3",
+        "4 ...",
+        "_ _ 3",
+        (4, ..., 3),
+        "4,6,3",
+        (None, None, 3),
+        (np.int64(4), "_", "C"),
+        "B S1 half",
+        "f32[B h1 c1]",
+    ],
 )
 def test_forms_that_hold(spec):
     assert_spec(BATCH["x"], spec)
@@ -85,3 +97,43 @@ def test_another_structure_names_the_leaves():
 def test_what_is_no_spec_is_said(spec):
     with pytest.raises(ValueError, match="is not a spec"):
         assert_spec(jnp.zeros(2), spec)
+
+
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        ("float32", r"'float32' is a dtype, .* write 'float32\[\.\.\.\]'"),
+        ("B f32", "'f32' is a dtype"),
+        ("bf16", "'bf16' is a dtype"),
+        ("float8_e4m3fn", "is a dtype"),
+        ("int", "'int' is a dtype"),
+        (("B", "bool"), "'bool' is a dtype"),
+        ("... B ...", r"more than one '\.\.\.'"),
+        ((..., "B", ...), r"more than one '\.\.\.'"),
+        ((-1,), r"\(-1,\) is not a spec: -1 is no size .* '_' for any size"),
+        ("-1", "'-1' is no size"),
+        ("B+1", r"'B\+1' is no size and no name"),
+        ("*", r"'\*' is no size and no name"),
+        (("B T",), "'B T' is no size and no name"),
+        ((2.0,), "2.0 is no size"),
+        ((True,), "True is no size"),
+        ("f32[B f32]", "'f32' is a dtype"),
+    ],
+)
+def test_what_would_be_read_as_a_name_is_refused(spec, text):
+    with pytest.raises(ValueError, match=text):
+        assert_spec(jnp.ones(3, int), spec)
+
+
+def test_none_is_any_size_each_time():
+    assert assert_spec(jnp.zeros((2, 3)), (None, None)) == {}
+    with pytest.raises(AssertionError, match="it has 1 axes, 2 wanted"):
+        assert_spec(jnp.zeros(2), (None, None))
+
+
+def test_keys_have_dtypes():
+    keys = jax.random.split(jax.random.key(0, impl="threefry2x32"), 3)
+    assert assert_spec(keys, "key<fry>[B]") == {"B": 3}
+    assert_spec(keys[0], "key<fry>[]")
+    with pytest.raises(AssertionError, match="the dtype is key<fry>"):
+        assert_spec(keys, "key<rbg>[B]")

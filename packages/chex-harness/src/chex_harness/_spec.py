@@ -6,13 +6,16 @@ leaf that is something else.
 """
 
 import re
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 _FORM = re.compile(
-    r"(?:(?P<weak>weak )?(?P<dtype>[a-z]\w*)\[(?P<typed>[^\]]*)\]|(?P<plain>[^\[\]]*))"
+    r"(?:(?P<weak>weak )?(?P<dtype>[a-z]\w*(?:<\w+>)?)\[(?P<typed>[^\]]*)\]"
+    r"|(?P<plain>[^\[\]]*))"
 )
 _SHORT = {"f": "float", "i": "int", "u": "uint", "bf": "bfloat", "c": "complex"}
 
@@ -33,10 +36,11 @@ def assert_spec(tree: Any, spec: Any) -> dict[str, int]:
     Args:
       tree: a pytree of arrays.
       spec: a tree of the same structure, with at each leaf one of
-        `"B T 3"`: names and sizes; `_` is any size, `...` any number of axes;
+        `"B T 3"`: names and sizes; `_` is any size, one `...` any number of axes;
         `"float32[B T]"` or `"f32[B T]"`: the dtype too, and no weak type;
+        `"key<fry>[B]"`: typed keys, by the name of their dtype;
         `"weak float32[]"`: a weak type;
-        `("B", "T", 3)` or `()`: a shape as a tuple;
+        `("B", "T", 3)` or `()`: a shape as a tuple; None is any size;
         `"..."`: anything;
         a `jax.ShapeDtypeStruct` or an array: its shape, dtype and weak type, and the
         sharding where a `ShapeDtypeStruct` has one.
@@ -47,7 +51,8 @@ def assert_spec(tree: Any, spec: Any) -> dict[str, int]:
     Raises:
       AssertionError: if the structure or a leaf differs. The message has one line a
         leaf: its path, what was found and what was wanted.
-      ValueError: if a spec cannot be read.
+      ValueError: if a spec cannot be read: a name is an identifier, and not that of a
+        dtype.
 
     Example:
       >>> import jax.numpy as jnp
@@ -88,11 +93,11 @@ def _read(spec: Any) -> _Wanted:
                 "'weak float32[]'"
             )
         text = form["typed"] if form["plain"] is None else form["plain"]
-        dims = tuple(text.replace(",", " ").split())
+        dims = _dims(text.replace(",", " ").split(), spec)
         dtype = form["dtype"] and _long(form["dtype"])
         return _Wanted(dims, dtype, bool(form["weak"]) if dtype else None)
     if isinstance(spec, tuple | list):
-        return _Wanted(tuple("..." if d is ... else d for d in spec), None, None)
+        return _Wanted(_dims(spec, spec), None, None)
     if hasattr(spec, "shape") and hasattr(spec, "dtype"):
         abstract = isinstance(spec, jax.ShapeDtypeStruct)
         sharding = spec.sharding if abstract else None
@@ -102,6 +107,49 @@ def _read(spec: Any) -> _Wanted:
         f"{spec!r} is not a spec; wanted a string, a tuple, a ShapeDtypeStruct or an "
         "array"
     )
+
+
+def _dims(dims: Sequence[Any], spec: Any) -> tuple[str | int, ...]:
+    read = tuple(_dim(dim, spec) for dim in dims)
+    if read.count("...") > 1:
+        raise ValueError(f"{spec!r} is not a spec: it has more than one '...'")
+    return read
+
+
+def _dim(dim: Any, spec: Any) -> str | int:
+    if dim is None:
+        return "_"
+    if dim is ... or dim == "...":
+        return "..."
+    if isinstance(dim, str) and dim.isidentifier():
+        if _is_dtype(dim):
+            raise ValueError(
+                f"{spec!r} is not a spec: {dim!r} is a dtype, no name of a dimension; "
+                f"write '{dim}[...]' for any shape of this dtype"
+            )
+        return dim
+    if isinstance(dim, str) and dim.isdecimal():
+        return int(dim)
+    if isinstance(dim, int | np.integer) and not isinstance(dim, bool) and dim >= 0:
+        return int(dim)
+    raise ValueError(
+        f"{spec!r} is not a spec: {dim!r} is no size and no name; write a name as 'B', "
+        "a size as 3, '_' for any size, '...' for any axes"
+    )
+
+
+def _is_dtype(name: str) -> bool:
+    name = _long(name)
+    if name in {"int", "float", "complex"}:
+        return True
+    if not re.match("[a-z]{3}", name):  # NumPy's codes, as B and S1, are good names
+        return False
+    try:
+        dtype = np.dtype(name)
+    except TypeError:
+        return False
+    numeric = dtype.kind == "b" or jnp.issubdtype(dtype, jnp.number)
+    return numeric and dtype.name == name
 
 
 def _long(dtype: str) -> str:
