@@ -50,3 +50,55 @@ def test_nan_equals_nan_and_nothing_else():
     assert_trees_close(nan, nan)
     with pytest.raises(AssertionError, match=r"worst at \[0\]: nan against 1\.0"):
         assert_trees_close(nan, np.ones(2, np.float32))
+
+
+def test_keys_are_those_of_one_implementation():
+    rbg, unsafe = (jax.random.key(0, impl=impl) for impl in ("rbg", "unsafe_rbg"))
+    with pytest.raises(AssertionError, match=r"key<rbg>\[\] against key<urbg>\[\]"):
+        assert_trees_close(rbg, unsafe)
+    with pytest.raises(AssertionError, match=r"key<rbg>\[\] against uint32\[4\]"):
+        assert_trees_close(rbg, jax.random.key_data(rbg))
+    keys = jax.random.split(rbg, 3)
+    assert_trees_close(keys, keys)
+    with pytest.raises(AssertionError, match=r"key<rbg>\[3\] against key<rbg>\[\]"):
+        assert_trees_close(keys, keys[0])
+
+
+@pytest.mark.parametrize(
+    ("dtype", "near", "far"), [("complex64", 1e-6, 1e-4), ("complex128", 1e-13, 1e-10)]
+)
+def test_complex_numbers_are_as_close_as_their_parts(dtype, near, far):
+    one = np.array([1 + 1j, 2, -3j], dtype)
+    assert_trees_close(one, one + one.dtype.type(near * 1j))
+    with pytest.raises(AssertionError, match="3 of 3 elements"):
+        assert_trees_close(one, one + one.dtype.type(far * 1j))
+
+
+def test_the_worst_complex_element_is_that_of_the_largest_difference():
+    zero = jnp.zeros(3, "complex64")
+    with pytest.raises(AssertionError, match=r"worst at \[1\]: 0j against 5j"):
+        assert_trees_close(zero, jnp.array([1, 5j, 2], "complex64"))
+
+
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2", "float16"])
+def test_nan_equals_nan_in_narrow_floats(dtype):
+    nan = jnp.array([np.nan, 1], dtype)
+    assert_trees_close(nan, nan)
+    with pytest.raises(AssertionError, match=r"1 of 2 .* \[0\]: nan against 1"):
+        assert_trees_close(nan, jnp.ones(2, dtype))
+    with pytest.raises(AssertionError, match=r"worst at \[1\]: 1(\.0)? against 2"):
+        assert_trees_close(nan, nan.at[1].set(2))
+
+
+def test_integers_are_compared_exactly():
+    big = np.array([2**62, 1])
+    with pytest.raises(AssertionError, match=r"1 of 2 elements.* exactly"):
+        assert_trees_close(big, big + np.array([1, 0]))
+
+
+@pytest.mark.parametrize(
+    "leaf", ["adam", b"adam", object(), np.array(["a"]), np.zeros(1, [("a", "f4")])]
+)
+def test_what_is_no_number_is_refused_with_its_path(leaf):
+    with pytest.raises(TypeError, match=r"^\['name'\] is .*compare it with =="):
+        assert_trees_close({"name": leaf}, {"name": leaf})

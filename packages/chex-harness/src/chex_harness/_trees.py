@@ -1,8 +1,9 @@
 """Comparing pytrees: all leaves at once, each to the precision of its dtype."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 # About 8 units in the last place for one rounding, and room for a reduction.
@@ -15,19 +16,21 @@ def assert_trees_close(
     """Asserts that two pytrees have one structure and close leaves.
 
     Unlike `chex.assert_trees_all_close` it lists every leaf that differs, takes the
-    tolerance from the coarser dtype of the two, and compares typed key arrays (which
-    must be equal).
+    tolerance from the dtype, and compares typed key arrays (which must be equal, their
+    implementation too). NaN equals NaN.
 
     Args:
       actual: a pytree of arrays.
       expected: a pytree of the same structure, shapes and dtypes.
       rtol: relative tolerance; by default 1e-12 for float64, 1e-5 for float32,
-        4e-3 for float16, 3e-2 for bfloat16. Other dtypes must be equal.
+        4e-3 for float16, 3e-2 for bfloat16, and for complex numbers as for their
+        parts, of the absolute value. Other dtypes must be equal.
       atol: absolute tolerance.
 
     Raises:
       AssertionError: if structure, a shape, a dtype or a value differs. The message
         has one line a leaf: its path, the worst element and both values.
+      TypeError: if a leaf is neither an array of numbers nor of keys, as a string.
 
     Example:
       >>> import jax.numpy as jnp
@@ -40,33 +43,54 @@ def assert_trees_close(
             f"the trees differ in structure:\n  actual   {found_def}\n"
             f"  expected {wanted_def}"
         )
-    lines = [
-        f"{jax.tree_util.keystr(path) or 'the leaf'}: {complaint}"
-        for (path, a), (_, b) in zip(found, wanted, strict=True)
-        if (complaint := _compare(a, b, rtol, atol))
-    ]
+    lines = []
+    for (path, a), (_, b) in zip(found, wanted, strict=True):
+        name = jax.tree_util.keystr(path) or "the leaf"
+        if complaint := _compare(_read(a, name), _read(b, name), rtol, atol):
+            lines.append(f"{name}: {complaint}")
     if lines:
         raise AssertionError(
             f"{len(lines)} of {len(found)} leaves differ:\n  " + "\n  ".join(lines)
         )
 
 
-def _compare(a: Any, b: Any, rtol: float | None, atol: float) -> str | None:
-    a, b = _values(a), _values(b)
-    if a.shape != b.shape or a.dtype != b.dtype:
-        return f"{a.dtype}{list(a.shape)} against {b.dtype}{list(b.shape)}"
-    if rtol is None:
-        rtol = _RTOL.get(a.dtype.name)
-    if rtol is None:
-        wrong = a != b
+class _Leaf(NamedTuple):
+    type: str
+    values: np.ndarray
+
+
+def _read(leaf: Any, name: str) -> _Leaf:
+    if isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+        values = np.asarray(jax.random.key_data(leaf))
+        return _Leaf(f"{leaf.dtype}{list(leaf.shape)}", values)
+    values = np.asarray(leaf)
+    if values.dtype.kind in "OSUTmM" or values.dtype.names is not None:
+        raise TypeError(
+            f"{name} is {leaf!r:.60}, of dtype {values.dtype}; assert_trees_close "
+            "takes arrays of numbers or keys, so take this out and compare it with =="
+        )
+    return _Leaf(f"{values.dtype}{list(values.shape)}", values)
+
+
+def _compare(
+    actual: _Leaf, expected: _Leaf, rtol: float | None, atol: float
+) -> str | None:
+    if actual.type != expected.type:
+        return f"{actual.type} against {expected.type}"
+    a, b = actual.values, expected.values
+    inexact = jnp.issubdtype(a.dtype, jnp.inexact)
+    if rtol is None and inexact:
+        rtol = _RTOL.get(jnp.finfo(a.dtype).dtype.name)  # of complex: of its parts
+    wide = np.result_type(a.dtype, np.float64)
+    x, y = a.astype(wide), b.astype(wide)
+    if rtol is not None:
+        wrong = ~np.isclose(x, y, rtol=rtol, atol=atol, equal_nan=True)
     else:
-        wide = np.result_type(a.dtype, np.float64)
-        a, b = a.astype(wide), b.astype(wide)
-        wrong = ~np.isclose(a, b, rtol=rtol, atol=atol, equal_nan=True)
+        wrong = (a != b) & ~(np.isnan(x) & np.isnan(y))
     if not wrong.any():
         return None
     with np.errstate(invalid="ignore"):
-        distance = np.where(wrong, np.abs(a.astype(float) - b.astype(float)), -1)
+        distance = np.where(wrong, np.abs(x - y), -1)
     worst = np.unravel_index(np.argmax(np.nan_to_num(distance, nan=np.inf)), a.shape)
     where = f" at {[int(i) for i in worst]}" if a.ndim else ""
     tolerance = "exactly" if rtol is None else f"to rtol={rtol:g}, atol={atol:g}"
@@ -74,11 +98,3 @@ def _compare(a: Any, b: Any, rtol: float | None, atol: float) -> str | None:
         f"{int(wrong.sum())} of {wrong.size} elements, worst{where}: "
         f"{a[worst]} against {b[worst]} (wanted {tolerance})"
     )
-
-
-def _values(leaf: Any) -> np.ndarray:
-    if isinstance(leaf, jax.Array) and jax.dtypes.issubdtype(
-        leaf.dtype, jax.dtypes.prng_key
-    ):
-        leaf = jax.random.key_data(leaf)
-    return np.asarray(leaf)
