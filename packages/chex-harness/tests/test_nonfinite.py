@@ -110,6 +110,47 @@ def test_an_argument_and_a_constant_are_said():
     assert found.primitive == "constant"
 
 
+@pytest.mark.parametrize("kind", ["nan", "inf"])
+def test_an_output_that_is_written_as_a_number_is_a_constant(kind):
+    number = float(kind)
+    found = find_nonfinite(lambda x: number, 1.0)
+    assert (found.kind, found.primitive, found.path) == (kind, "constant", "")
+    assert str(found) == f"{kind} from constant, at a constant of the function"
+    found = find_nonfinite(lambda x: {"a": x, "b": number, "c": 2.0}, 1.0)
+    assert (found.kind, found.primitive) == (kind, "constant")
+    branch = find_nonfinite(
+        lambda x: jax.lax.cond(x > 0, lambda x: number, lambda x: x, x), 1.0
+    )
+    assert branch.kind == kind
+
+
+def test_what_is_made_is_told_before_what_is_written():
+    found = find_nonfinite(lambda x: (np.nan, jnp.log(x)), -1.0)
+    assert found.primitive == "log"
+
+
+def counted(n, x):
+    """`n` times less 1, and then the logarithm, which is of a negative number late."""
+
+    def body(state):
+        n, x = state
+        return n - 1, x - 1 + 0 * jnp.log(x)
+
+    return jax.lax.while_loop(lambda state: state[0] > 0, body, (n, x))[1]
+
+
+def test_a_batched_while_is_followed_example_by_example():
+    f = jax.vmap(counted)
+    n = jnp.array([1, 3, 2])
+    assert find_nonfinite(f, n, jnp.array([0.5, 3.5, 2.5])) is None
+    found = find_nonfinite(f, n, jnp.array([0.5, 1.5, 2.5]))
+    assert (found.kind, found.primitive, found.path) == ("nan", "log", "while[2]")
+    twice = jax.vmap(jax.vmap(counted))
+    found = find_nonfinite(twice, n[None], jnp.array([[0.5, 1.5, 2.5]]))
+    assert (found.primitive, found.path) == ("log", "while[2]")
+    assert find_nonfinite(f, n, jnp.full((3, 2), 3.5)) is None
+
+
 def test_masks_that_do_no_harm_are_passed_over():
     def attention(x):
         masked = jnp.where(jnp.arange(3) < 2, x, -jnp.inf)

@@ -123,8 +123,21 @@ def _search(
             infinity=earlier,
         )
 
-    outs = [v for v in jaxpr.outvars if not isinstance(v, jex.Literal)]
-    return follow([v for v in outs if _kind(env[v])])
+    bad = [v for v in jaxpr.outvars if _kind(_read(env, v))]
+    made = [v for v in bad if not isinstance(v, jex.Literal)]
+    return follow(made) if made else _constant(bad, path)
+
+
+def _constant(bad: list[Any], path: tuple[str, ...]) -> NonFinite | None:
+    """An output that is written into the program as a number."""
+    if not bad:
+        return None
+    return NonFinite(
+        kind=_kind(bad[0].val) or "inf",
+        primitive="constant",
+        source="a constant of the function",
+        path="/".join(path),
+    )
 
 
 def _read(env: dict[Any, Any], var: Any) -> Any:
@@ -228,10 +241,19 @@ def _whiled(
     goes_on = jax.jit(jex.jaxpr_as_fun(params["cond_jaxpr"]))
     body = jax.jit(jex.jaxpr_as_fun(params["body_jaxpr"]))
     carry = values[n + m :]
-    while bool(goes_on(*values[:n], *carry)[0]):
+    # Under vmap there is one condition for each example; those at their end rest.
+    while bool(jnp.any(alive := goes_on(*values[:n], *carry)[0])):
         given = [*values[n : n + m], *carry]
-        carry = list(body(*given))
+        moved = body(*given)
+        carry = [_where(alive, a, b) for a, b in zip(moved, carry, strict=True)]
         yield given, carry
+
+
+def _where(alive: Any, moved: Any, rested: Any) -> Any:
+    if not alive.ndim:
+        return moved
+    alive = alive.reshape(alive.shape + (1,) * (moved.ndim - alive.ndim))
+    return jnp.where(alive, moved, rested)
 
 
 def _kind(value: Any) -> str | None:
