@@ -154,3 +154,48 @@ def test_keys_are_arguments_too():
     )
     for law in ("it_pickles", "vmap_equals_a_loop", "second_call_compiles_nothing"):
         LAWS[law][0](row)
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        ({"rows": (2,)}, r"rows has the position 2, and there are 2 arguments"),
+        ({"grad": (5,)}, r"grad has the position 5"),
+        ({"carry": 3}, "carry is 3, and there are 2 arguments"),
+    ],
+)
+def test_positions_are_those_of_arguments(row, told):
+    with pytest.raises(ValueError, match=told):
+        LAWS["jit_equals_eager"][0](specimen(**row))
+
+
+@pytest.mark.parametrize(
+    ("fn", "told"),
+    [
+        (lambda x: None, "the result holds no arrays"),
+        (lambda x: x * jnp.nan, "the result is NaN everywhere"),
+        # Both sides would be compiled.
+        (jax.jit(lambda x: x * (2 if isinstance(x, jax.core.Tracer) else 1)), "leaf"),
+    ],
+)
+def test_there_is_something_to_compare(fn, told):
+    row = Specimen(fn=fn, args=lambda dtype: (jnp.arange(1, 9, dtype=dtype),))
+    with pytest.raises(AssertionError, match=told):
+        LAWS["jit_equals_eager"][0](row)
+
+
+def test_rows_of_integers_differ():
+    @jax.custom_batching.custom_vmap
+    def first_for_all(x):
+        return x * 2
+
+    @first_for_all.def_vmap
+    def rule(size, batched, x):
+        return jnp.broadcast_to(x[0] * 2, x.shape), True
+
+    row = Specimen(fn=first_for_all, args=lambda _: (jnp.arange(1, 9),))
+    with pytest.raises(AssertionError, match="element"):
+        LAWS["vmap_equals_a_loop"][0](row)
+    row = Specimen(fn=jnp.square, args=lambda _: (jnp.int32(3),))
+    with pytest.raises(AssertionError, match="both rows are the same"):
+        LAWS["vmap_equals_a_loop"][0](row)

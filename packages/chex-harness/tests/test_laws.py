@@ -50,3 +50,21 @@ def test_check_lists_all_that_failed():
     assert "2 of 7 laws do not hold" in text
     assert "narrow, dtype_is_kept: AssertionError: of float32" in text
     assert "narrow, second_call_compiles_nothing" in text
+
+
+def test_a_table_that_tests_nothing_is_refused():
+    with pytest.raises(ValueError, match="has no specimen, so no law would be"):
+        Laws({})
+    row = Specimen(fn=jnp.square, args=arrays, rows=(-1,))
+    with pytest.raises(ValueError, match=r"square has rows=\(-1,\), .* count from 0"):
+        Laws({"square": row})
+
+
+def test_a_mistake_in_the_table_is_no_exclusion():
+    row = Specimen(
+        fn=lambda x: undefined + x,  # noqa: F821
+        args=arrays,
+        without={"it_pickles": "holds a lock"},
+    )
+    with pytest.raises(NameError, match="undefined"):
+        Laws({"typo": row}).hold("typo", "it_pickles")

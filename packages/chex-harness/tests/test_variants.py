@@ -40,6 +40,15 @@ def test_rows_are_shared_out(variant):
     assert seen[-1] == ((2, 3) if variant.name == "shard_map" else (8, 3))
 
 
+@pytest.mark.variants("devices", "shard_map")
+@pytest.mark.parametrize("rows", [1, -1])
+def test_rows_are_positions_of_arguments(variant, rows):
+    with pytest.raises(
+        ValueError, match=f"has the position {rows}, and there are 1"
+    ):
+        variant(jnp.square, rows=rows)(jnp.ones(8))
+
+
 @pytest.mark.variants("vmap")
 def test_keys_and_results_that_differ(variant):
     key = jax.random.key(1)

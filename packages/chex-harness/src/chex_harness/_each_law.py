@@ -32,20 +32,69 @@ def _is_floating(leaf: Any) -> bool:
 
 
 def _other(args: Any) -> Any:
-    """Other values of the same types and signs."""
-    return jax.tree.map(lambda x: x * 0.75 if _is_floating(x) else x, args)
+    """Other values of the same types and signs; integers stay, which may be indices."""
+
+    def change(x: Any) -> Any:
+        if _is_key(x):
+            folded = jax.vmap(jax.random.fold_in, (0, None))(x.reshape(-1), 1)
+            return folded.reshape(x.shape)
+        return x * 0.75 if _is_floating(x) else x
+
+    return jax.tree.map(change, args)
+
+
+def _turned(args: Any) -> Any:
+    """The same numbers, the last first."""
+    return jax.tree.map(lambda x: x[::-1] if jnp.ndim(x) else x, args)
+
+
+def _differ(a: Any, b: Any) -> bool:
+    pairs = zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True)
+    return any(bool(jnp.any(x != y)) for x, y in pairs)
+
+
+def _arguments(specimen: Specimen) -> tuple[Any, ...]:
+    args = specimen.args("float32")
+    for name in ("rows", "grad"):
+        if (last := max(getattr(specimen, name), default=0)) >= len(args):
+            raise ValueError(
+                f"{name} has the position {last}, and there are {len(args)} arguments, "
+                f"from 0; correct {name}="
+            )
+    if specimen.carry > len(args):
+        raise ValueError(
+            f"carry is {specimen.carry}, and there are {len(args)} arguments; correct "
+            "carry="
+        )
+    return args
 
 
 def jit_equals_eager(specimen: Specimen) -> None:
-    """Compiled or not, the result is one."""
-    args = specimen.args("float32")
-    _close(specimen, jax.jit(specimen.fn)(*args), specimen.fn(*args))
+    """Compiled or not, the result is one, and something to compare."""
+    args, fn = _arguments(specimen), specimen.fn
+    eager = fn.__wrapped__ if isinstance(fn, jax.stages.Wrapped) else fn
+    wanted = eager(*args)
+    numbers = [leaf for leaf in jax.tree.leaves(wanted) if not _is_key(leaf)]
+    if not jax.tree.leaves(wanted):
+        raise AssertionError("the result holds no arrays, so no law says anything")
+    if numbers and all(bool(jnp.all(jnp.isnan(leaf))) for leaf in numbers):
+        raise AssertionError(
+            "the result is NaN everywhere, so no law says anything: "
+            f"{find_nonfinite(fn, *args)}"
+        )
+    _close(specimen, jax.jit(fn)(*args), wanted)
 
 
 def vmap_equals_a_loop(specimen: Specimen) -> None:
     """`vmap` over two sets of arguments gives what a loop gives."""
-    args = specimen.args("float32")
-    both = [args, _other(args)]
+    args = _arguments(specimen)
+    other = _other(args)
+    other = other if _differ(args, other) else _turned(args)
+    if not _differ(args, other):
+        raise AssertionError(
+            "both rows are the same, so the law says nothing; make the arguments larger"
+        )
+    both = [args, other]
     stacked = jax.tree.map(lambda *x: jnp.stack(x), *both)
     loop = [specimen.fn(*one) for one in both]
     found = jax.vmap(specimen.fn)(*stacked)
@@ -67,14 +116,14 @@ def dtype_is_kept(specimen: Specimen) -> None:
 
 def promotion_is_strict(specimen: Specimen) -> None:
     """No dtype is promoted implicitly."""
-    args = specimen.args("float32")
+    args = _arguments(specimen)
     with jax.numpy_dtype_promotion("strict"):
         jax.eval_shape(specimen.fn, *args)
 
 
 def second_call_compiles_nothing(specimen: Specimen) -> None:
     """What comes out of a step goes in again without another compilation."""
-    args = specimen.args("float32")
+    args = _arguments(specimen)
     args = tuple(jax.tree.map(jnp.asarray, args))
     others = _other(args)
 
@@ -103,7 +152,7 @@ def init_works_abstractly(specimen: Specimen) -> None:
 
 def sharding_is_kept(specimen: Specimen) -> None:
     """A step leaves what it carries where it was."""
-    args = specimen.args("float32")
+    args = _arguments(specimen)
     n = jax.device_count()
     mesh = jax.make_mesh((n,), ("data",), (AxisType.Auto,))
 
@@ -128,7 +177,7 @@ def sharding_is_kept(specimen: Specimen) -> None:
 
 def it_pickles(specimen: Specimen) -> None:
     """State and parameters go through pickle, and the function takes them after."""
-    args = specimen.args("float32")
+    args = _arguments(specimen)
     tree = (
         args if specimen.init is None else (specimen.init(*specimen.init_args()), args)
     )
@@ -144,7 +193,7 @@ def it_pickles(specimen: Specimen) -> None:
 
 def gradient_is_finite(specimen: Specimen) -> None:
     """Gradients are finite, and reach every leaf."""
-    args = specimen.args("float32")
+    args = _arguments(specimen)
 
     def loss(*args: Any) -> jax.Array:
         leaves = [y for y in jax.tree.leaves(specimen.fn(*args)) if _is_floating(y)]
@@ -174,7 +223,7 @@ def explicit_mesh_agrees(specimen: Specimen) -> None:
 
 
 def _mesh_agrees(specimen: Specimen, kind: AxisType) -> None:
-    args = specimen.args("float32")
+    args = _arguments(specimen)
     mesh = jax.make_mesh((jax.device_count(),), ("data",), (kind,))
     rows = NamedSharding(mesh, PartitionSpec("data"))
     copies = NamedSharding(mesh, PartitionSpec())

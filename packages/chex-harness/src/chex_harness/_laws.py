@@ -35,7 +35,8 @@ class Laws:
         that lacks one fails a test of its own.
 
     Raises:
-      ValueError: if a specimen excludes a law that there is none of.
+      ValueError: if there is no specimen, one excludes a law that there is none of,
+        or has a position below 0.
 
     Example:
       >>> import jax.numpy as jnp
@@ -53,7 +54,14 @@ class Laws:
     ) -> None:
         self._table = dict(table)
         self._public = sorted(public)
+        if not self._table:
+            raise ValueError("the table has no specimen, so no law would be tested")
         for name, specimen in self._table.items():
+            if min(*specimen.rows, *specimen.grad, specimen.carry, 0) < 0:
+                raise ValueError(
+                    f"{name} has rows={specimen.rows}, grad={specimen.grad} and carry="
+                    f"{specimen.carry}; positions count from 0"
+                )
             if unknown := set(specimen.without) - set(LAWS):
                 raise ValueError(
                     f"{name} is without {sorted(unknown)}, which are no laws; there "
@@ -87,7 +95,9 @@ class Laws:
             return
         try:
             LAWS[law][0](specimen)
-        except Exception:  # noqa: BLE001  (however it fails, it is excluded)
+        except (NameError, ImportError):  # of a mistake in the table
+            raise
+        except Exception:  # noqa: BLE001  (however else it fails, it is excluded)
             return
         raise AssertionError(
             f"{name} is without {law!r} ({reason}), but the law holds: remove it there"

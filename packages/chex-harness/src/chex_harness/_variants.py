@@ -56,7 +56,8 @@ class Variant:
             the number of devices.
 
         Returns:
-          A function with the same arguments and result.
+          A function with the same arguments and result. With devices it raises
+          ValueError if a position of `rows` is none of an argument.
         """
         rows = (rows,) if isinstance(rows, int) else rows
         ways = {
@@ -78,6 +79,11 @@ class Variant:
 
         @functools.wraps(fn)
         def call(*args: Any) -> Any:
+            if wrong := [row for row in rows if not 0 <= row < len(args)]:
+                raise ValueError(
+                    f"rows has the position {wrong[0]}, and there are {len(args)} "
+                    "arguments, from 0; correct rows="
+                )
             specs = tuple(batch if i in rows else whole for i in range(len(args)))
             placed = [
                 jax.device_put(x, NamedSharding(mesh, spec))
