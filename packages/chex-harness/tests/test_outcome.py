@@ -43,6 +43,10 @@ def test_causes_come_first():
     raised = Outcome(process=3, status="raised", message="no such file")
     found = sorted([abort, reset, killed, raised], key=rank)
     assert [o.process for o in found] == [3, 2, 0, 1]
+    skipped = Outcome(process=0, status="raised", error="Skipped", seconds=0.1)
+    stuck = Outcome(process=1, status="stuck", seconds=9)
+    found = sorted([stuck, skipped, killed, raised], key=rank)
+    assert [o.process for o in found] == [3, 2, 0, 1]
 
 
 def test_the_error_tells_all():

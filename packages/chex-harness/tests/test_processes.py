@@ -2,6 +2,7 @@ import operator
 import os
 import signal
 import socket
+import sys
 import time
 
 import jax
@@ -138,3 +139,56 @@ def test_bad_numbers_are_refused_before_anything_starts():
         run_processes(operator.add, processes=0)
     with pytest.raises(ValueError, match="there are processes 0 to 1"):
         run_processes(time.sleep, faults=[Kill(process=2, step=0)])
+    with pytest.raises(TypeError, match=r"args=3.*Type args=\(3,\)"):
+        run_processes(time.sleep, args=3)
+
+
+class OnlyThere:
+    """Unpickles where it was made, and nowhere else."""
+
+    def __init__(self):
+        self.home = os.getpid()
+
+    def __setstate__(self, state):
+        if os.getpid() != state["home"]:
+            raise RuntimeError("far from home")
+
+
+def ends(how):
+    """Ends in one of the ways that are no plain return."""
+    match how:
+        case "lambda":
+            return {"loss": 1.0, "fn": lambda: 1}
+        case "unpickle":
+            return [OnlyThere()]
+    return sys.exit(how)
+
+
+def ended(how):
+    (outcome,) = run_processes(ends, processes=1, devices=1, args=(how,), check=False)
+    return outcome
+
+
+def test_a_result_that_does_not_pickle_is_told_to_be_at_fault():
+    found = ended("lambda")
+    assert (found.status, found.error) == ("raised", "TypeError")
+    assert "the result['fn'] of ends, a function, cannot be" in found.message
+    assert "During handling" not in found.traceback
+
+
+def test_a_result_that_does_not_unpickle_is_an_outcome():
+    found = ended("unpickle")
+    assert (found.status, found.error) == ("raised", "RuntimeError")
+    assert "the result of ends cannot be read here: far from home" in found.message
+    assert "__setstate__" in found.traceback
+    assert found.value is None
+
+
+@pytest.mark.parametrize(
+    ("code", "exit_code"), [(3, 3), (0, 0), (None, 0), (-1, 255), ("why", 1)]
+)
+def test_the_exit_code_is_that_of_sys_exit(code, exit_code):
+    found = ended(code)
+    assert (found.status, found.error) == ("raised", "SystemExit")
+    assert found.exit_code == exit_code
+    assert found.message == ("" if code is None else str(code))

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from chex_harness._target import as_numpy, load_module, target
+from chex_harness._target import as_numpy, load_module, pickled_result, target
 
 
 def top_level(x):
@@ -52,6 +52,14 @@ def test_results_come_as_numpy():
     assert isinstance(found["x"], np.ndarray)
     assert found["k"].tolist() == [0, 0]
     assert found["s"] == "text"
+
+
+def test_a_result_that_does_not_pickle_is_named_by_its_path():
+    assert pickle.loads(pickled_result("f", {"x": 1})) == {"x": 1}
+    with pytest.raises(TypeError, match=r"result\['a'\]\[1\] of f, a lock, cannot be"):
+        pickled_result("f", {"a": [1, threading.Lock()]})
+    with pytest.raises(TypeError, match=r"result of f, a function, .*Return"):
+        pickled_result("f", lambda: 1)
 
 
 def test_a_module_is_found_below_folders_that_are_no_packages(tmp_path):

@@ -14,7 +14,7 @@ def test_the_variables_of_a_bare_assert_are_shown():
     try:
         assert x == 4
     except AssertionError as error:
-        text = _described(error, __file__)["text"]
+        text = _described(error, __file__)["traceback"]
     assert "  x = 3" in text
 
 

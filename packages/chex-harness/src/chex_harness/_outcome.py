@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 _LINES = 20
+SKIPPED = "Skipped"  # the name of what pytest.skip raises
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -15,14 +16,15 @@ class Outcome:
 
     Attributes:
       process: its index.
-      status: "returned", "raised", "died" (it ended without an answer), "stuck" (it
+      status: "returned", "raised" (by `SystemExit` too, and where the result could not
+        be brought back), "died" (it ended without an answer), "stuck" (it
         still ran at the timeout) or "killed" (after another one had failed).
       value: what the function returned, with NumPy arrays in place of jax's.
       error: the name of the exception's type, where it raised.
       message: the exception's text, where it raised.
       traceback: the exception with its traceback, where it raised.
-      exit_code: as `subprocess` has it: negative for a signal; None where it was
-        killed by us.
+      exit_code: as `subprocess` has it: negative for a signal, n for `sys.exit(n)`;
+        None where it was killed by us.
       seconds: from the start of the job to the end of the process, or to its answer.
       steps: the steps it reached, as told to `at_step`.
       output: what it printed, both streams.
@@ -89,8 +91,9 @@ def rank(outcome: Outcome) -> tuple[int, float]:
     """Sorts causes before what they caused, and the early before the late."""
     # A lost connection, and jax's own abort, tell that another process has gone.
     lost = "Gloo" in outcome.message or outcome.exit_code == -signal.SIGABRT
+    skipped = outcome.error == SKIPPED  # which others may be waiting for
     order = ("raised", "died", "stuck", "killed", "returned")
-    return (2 if lost else order.index(outcome.status)), outcome.seconds
+    return (2 if lost or skipped else order.index(outcome.status)), outcome.seconds
 
 
 def main_stack(dump: str, worker: str) -> str:

@@ -9,6 +9,7 @@ devices, brings back what each returned, and leaves none behind.
 import contextlib
 import json
 import math
+import operator
 import os
 import pickle
 import signal
@@ -17,11 +18,13 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, overload
 
 from chex_harness import _faults, _outcome, _target
+from chex_harness._arguments import check_arguments
 from chex_harness._faults import Fault
 from chex_harness._outcome import Outcome, ProcessesError
 
@@ -109,26 +112,29 @@ def run_processes(
       ProcessesError: if a process raised, died or was stuck. The message has each
         one's traceback, exit code, last output and, where it was stuck, its stack.
         Also if a fault never happened, which would make the test pass for nothing.
-      TypeError: if `fn` or an argument does not pickle.
-      ValueError: if a number is below one, or a fault names a process there is none of.
+      TypeError: if `fn` or an argument does not pickle, or has another type than it
+        should.
+      ValueError: if a count is below one or a time not above zero, or a fault names a
+        process there is none of.
 
     Example:
       >>> import operator
       >>> run_processes(operator.add, processes=1, devices=1, args=(1, 2))
       [3]
     """
-    if processes < 1 or devices < 1 or timeout <= 0:
-        raise ValueError(
-            f"wanted at least one process, one device and some time, got processes="
-            f"{processes}, devices={devices}, timeout={timeout}"
-        )
-    for fault in faults:
-        if not 0 <= fault.process < processes:
-            raise ValueError(
-                f"{fault} names process {fault.process}; there are processes 0 to "
-                f"{processes - 1}"
-            )
-    call = _target.target(fn, args, dict(kwargs or {}))
+    check_arguments(
+        fn=fn,
+        processes=processes,
+        devices=devices,
+        timeout=timeout,
+        start_timeout=start_timeout,
+        args=args,
+        kwargs=kwargs,
+        faults=faults,
+        env=env,
+        heartbeat=heartbeat,
+    )
+    call = _target.target(fn, tuple(args), dict(kwargs or {}))
     variables = {
         **os.environ,
         "JAX_PLATFORMS": "cpu",
@@ -139,9 +145,9 @@ def run_processes(
         "path": sys.path,
         "module": call.module,
         "module_file": call.module_file,
-        "processes": processes,
-        "heartbeat": heartbeat,
-        "initialization": max(1, int(start_timeout)),
+        "processes": operator.index(processes),
+        "heartbeat": operator.index(heartbeat),
+        "initialization": int(min(max(1, start_timeout), 1e6)),  # jax takes no inf
     }
     for attempt in range(3):
         with tempfile.TemporaryDirectory(prefix="chex-harness-") as folder:
@@ -178,6 +184,26 @@ def _judge(
                 f"{list(outcomes[fault.process].steps)}",
                 outcomes,
             )
+
+
+def _read(answer: Path) -> dict[str, Any]:
+    """What a process tells of itself: an outcome's fields."""
+    with answer.open("rb") as file:
+        fields = pickle.load(file)  # noqa: S301  (our own worker wrote it)
+        if fields["status"] == "raised":
+            return fields
+        try:
+            return {"status": "returned", "value": pickle.load(file)}  # noqa: S301
+        except Exception as error:  # noqa: BLE001  (whatever unpickling does)
+            return {
+                "status": "raised",
+                "error": type(error).__name__,
+                "message": f"the result of {fields['name']} cannot be read here: "
+                f"{error}",
+                "traceback": f"the result of {fields['name']} cannot be read in the "
+                f"process that called run_processes\n"
+                + "".join(traceback.format_exception(error)),
+            }
 
 
 def _free_port() -> int:
@@ -273,8 +299,8 @@ class _Job:
         """Lets those that have returned exit; the coordinator, process 0, last."""
         for process in reversed(self._all):
             if process.stdin is not None and process.poll() is None:
-                process.stdin.write(b".")
-                process.stdin.flush()
+                with contextlib.suppress(BrokenPipeError):  # one that raised has gone
+                    os.write(process.stdin.fileno(), b".")
                 process.wait()
 
     def _outcome(self, index: int, code: int | None, *, stuck: bool) -> Outcome:
@@ -293,16 +319,7 @@ class _Job:
             "stack": _outcome.main_stack(text, _WORKER),
         }
         if self._answer(index).exists():
-            answer = pickle.loads(self._answer(index).read_bytes())  # noqa: S301  (ours)
-            if answer["kind"] == "returned":
-                return Outcome(status="returned", value=answer["value"], **found)
-            return Outcome(
-                status="raised",
-                error=answer["type"],
-                message=answer["message"],
-                traceback=answer["text"],
-                **found,
-            )
+            return Outcome(**found, **_read(self._answer(index)))
         if code is not None:
             return Outcome(status="died", **found)
         if index in self._stacks and not found["stack"]:

@@ -138,3 +138,35 @@ def as_numpy(tree: Any) -> Any:
         return np.asarray(leaf)
 
     return jax.tree.map_with_path(one, tree)
+
+
+def pickled_result(name: str, value: Any) -> bytes:
+    """Pickles what a function has returned.
+
+    Args:
+      name: the function's name.
+      value: its result.
+
+    Returns:
+      The bytes.
+
+    Raises:
+      TypeError: if the result does not pickle; names the path of what does not.
+    """
+    import jax  # noqa: PLC0415  (the parent sends a call without jax)
+
+    try:
+        return pickle.dumps(value)
+    except Exception as whole:  # noqa: BLE001  (whatever pickling does)
+        path, found, reason = (), value, whole
+    for place, leaf in jax.tree.leaves_with_path(value):
+        try:
+            pickle.dumps(leaf)
+        except Exception as error:  # noqa: BLE001
+            path, found, reason = place, leaf, error
+            break
+    raise TypeError(
+        f"the result{jax.tree_util.keystr(path)} of {name}, a {type(found).__name__}, "
+        f"cannot be taken back from its process: {reason}. Return arrays, numbers, "
+        "strings or containers of them."
+    )

@@ -25,16 +25,18 @@ def main(folder: str, index: int) -> None:
     parent = threading.Event()
     threading.Thread(target=_follow_parent, args=(parent,), daemon=True).start()
     try:
-        code, value = 0, _call(folder, index, job)
-        data = _pickled({"kind": "returned", "value": value})
+        code, stays, data = 0, True, _call(folder, index, job)
     except BaseException as error:  # noqa: BLE001  (whatever it is, the parent shows it)
-        code, data = 1, _pickled(_described(error, job["module_file"]))
+        described = _described(error, job["module_file"])
+        code, data = _exit_code(error), _pickled(described)
+        # Like one that has returned: others may skip too, and die with process 0.
+        stays = described["error"] == "Skipped"  # SKIPPED, before our path is known
     temporary = Path(folder, f"answer-{index}.tmp")
     temporary.write_bytes(data)
     temporary.rename(Path(folder, f"answer-{index}"))
     sys.stdout.flush()
     sys.stderr.flush()
-    if code == 0:
+    if stays:
         parent.wait()
     os._exit(code)
 
@@ -50,7 +52,16 @@ def _follow_parent(let_go: threading.Event) -> None:
     os.killpg(0, signal.SIGKILL)
 
 
-def _call(folder: str, index: int, job: dict[str, Any]) -> Any:
+def _exit_code(error: BaseException) -> int:
+    """The code that Python would exit with."""
+    if not isinstance(error, SystemExit):
+        return 1
+    if error.code is None:
+        return 0
+    return error.code & 0xFF if isinstance(error.code, int) else 1
+
+
+def _call(folder: str, index: int, job: dict[str, Any]) -> bytes:
     import faulthandler  # noqa: PLC0415  (after the import path is set)
     import signal  # noqa: PLC0415
 
@@ -79,7 +90,9 @@ def _call(folder: str, index: int, job: dict[str, Any]) -> Any:
     Path(folder, f"began-{index}").touch()
     value = _target.as_numpy(fn(*args, **kwargs))
     jax.effects_barrier()
-    return value
+    name = getattr(fn, "__qualname__", type(fn).__name__)
+    told = _pickled({"status": "returned", "name": name})
+    return told + _target.pickled_result(name, value)
 
 
 def _pickled(answer: dict[str, Any]) -> bytes:
@@ -103,10 +116,10 @@ def _described(error: BaseException, module_file: str | None) -> dict[str, Any]:
         for name, value in where[-1].f_locals.items():
             lines.append(f"  {name} = {_short(value)}\n")
     return {
-        "kind": "raised",
-        "type": type(error).__name__,
+        "status": "raised",
+        "error": type(error).__name__,
         "message": str(error),
-        "text": "".join(lines),
+        "traceback": "".join(lines),
     }
 
 
