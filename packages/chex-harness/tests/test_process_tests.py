@@ -49,3 +49,78 @@ def test_failures_skips_and_what_cannot_travel(pytester):
             "argument 'lock' of test_fixture, a lock, cannot be taken*",
         ]
     )
+    text = result.stdout.str()
+    assert "During handling" not in text
+    assert text.count("process 1 raised AssertionError") == 1
+
+
+SKIPPING = """
+    import jax, os, pytest, time
+    @pytest.mark.processes(2, devices=1)
+    def test_skip_and_assert():
+        if jax.process_index() == 0:
+            pytest.skip("not here")
+        time.sleep(0.5)
+        assert jax.process_index() == 7
+    @pytest.mark.processes(2, devices=1)
+    def test_skip_and_exit():
+        if jax.process_index() == 0:
+            pytest.skip("not here")
+        os._exit(9)
+    @pytest.mark.processes(2, devices=1)
+    def test_skip_and_return():
+        if jax.process_index() == 1:
+            pytest.skip("not here")
+    @pytest.mark.processes(2, devices=1)
+    def test_all_skip():
+        time.sleep(1.5 * jax.process_index())
+        pytest.skip("nowhere")
+"""
+
+
+def test_any_failure_wins_over_a_skip_and_only_all_skip_together(pytester):
+    pytester.makepyfile(SKIPPING)
+    result = pytester.runpytest_subprocess(
+        "-p", "no:cacheprovider", "-p", "no:randomly", "-rs"
+    )
+    result.assert_outcomes(failed=3, skipped=1)
+    wanted = "a test is skipped if all its processes skip: "
+    result.stdout.fnmatch_lines(
+        [
+            wanted + "process 0 did (not here), process 1 did not*",
+            "process 1 raised AssertionError*",
+            wanted + "process 0 did (not here), process 1 did not*",
+            "process 1 exited with code 9*",
+            wanted + "process 1 did (not here), process 0 did not*",
+            "process 0 returned*",
+            "SKIPPED*process 0: nowhere",
+        ]
+    )
+
+
+WRONG = {
+    "processes(0)": "processes=0",
+    "processes('2')": "processes='2'",
+    "processes(1, 2, 3)": "processes() takes from 0 to 2 positional arguments",
+    "processes(1, check=False)": "check=False",
+    "processes(1, args=(1,))": "args=(1,)",
+    "processes(1, walls=2)": "walls",
+}
+
+
+def test_wrong_markers_are_told_without_a_traceback(pytester):
+    pytester.makepyfile(
+        "import pytest\n"
+        + "".join(
+            f"@pytest.mark.{marker}\ndef test_{i}(): pass\n"
+            for i, marker in enumerate(WRONG)
+        )
+    )
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    result.assert_outcomes(failed=len(WRONG))
+    text = result.stdout.str()
+    assert "Traceback" not in text
+    assert "_process_tests.py" not in text
+    assert text.count("E   ") == 0
+    for told in WRONG.values():
+        assert told in text

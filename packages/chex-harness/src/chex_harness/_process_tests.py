@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from chex_harness._outcome import SKIPPED, Outcome
+
 MARKER = (
     "processes(n=2, devices=2, **options): the body of the test runs in n processes "
     "joined by jax.distributed, each with that many CPU devices, and passes if it does "
@@ -27,19 +29,54 @@ def run_marked(item: pytest.Function, marker: pytest.Mark) -> None:
         run_processes,
     )
 
-    options = _options(*marker.args, **marker.kwargs)
     names = inspect.signature(item.obj).parameters
     kwargs = {name: item.funcargs[name] for name in names}
+    outcomes: tuple[Outcome, ...] = ()
     try:
+        options = processes(*marker.args, **marker.kwargs)
         run_processes(item.obj, kwargs=kwargs, **options)
     except ProcessesError as error:
-        skipped = [o for o in error.outcomes if o.error == "Skipped"]
-        if skipped:
-            pytest.skip(f"process {skipped[0].process}: {skipped[0].message}")
-        pytest.fail(str(error), pytrace=False)
-    except TypeError as error:
-        pytest.fail(str(error), pytrace=False)
+        told, outcomes = str(error), error.outcomes
+    except (TypeError, ValueError) as error:
+        told = str(error)
+    else:
+        return
+    # Not in a handler, since pytest would show the error twice.
+    skips = {o.process: o.message for o in outcomes if o.error == SKIPPED}
+    skipped = sorted(skips)
+    if skipped and len(skipped) == len(outcomes):
+        pytest.skip(f"process {skipped[0]}: {skips[skipped[0]]}")
+    if skipped:
+        others = sorted({o.process for o in outcomes} - set(skipped))
+        told = (
+            f"a test is skipped if all its processes skip: {_named(skipped)} did "
+            f"({skips[skipped[0]]}), {_named(others)} did not\n\n{told}"
+        )
+    pytest.fail(told, pytrace=False)
 
 
-def _options(n: int = 2, devices: int = 2, **others: Any) -> dict[str, Any]:
+def _named(indices: list[int]) -> str:
+    return f"process {', '.join(map(str, indices))}"
+
+
+def processes(n: int = 2, devices: int = 2, **others: Any) -> dict[str, Any]:
+    """The options of `run_processes` that a marker stands for.
+
+    Args:
+      n: how many processes.
+      devices: CPU devices of each.
+      **others: options of `run_processes` but those that make the test pass or fail.
+
+    Returns:
+      The options.
+
+    Raises:
+      TypeError: if one is for the plugin to set.
+    """
+    for name in ("args", "kwargs", "check"):
+        if name in others:
+            raise TypeError(
+                f"@pytest.mark.processes({name}={others[name]!r}): a test takes its "
+                f"arguments from fixtures and fails if a process does; leave {name} out"
+            )
     return {"processes": n, "devices": devices, **others}
