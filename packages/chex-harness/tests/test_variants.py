@@ -3,12 +3,12 @@ import jax.numpy as jnp
 import pytest
 
 from chex_harness import Variant, assert_trees_close
-from chex_harness._plugin import _VARIANTS
+from chex_harness._markers import VARIANTS
 from chex_harness._variants import NAMES
 
 
 def test_the_names_are_those_of_the_plugin():
-    assert NAMES == _VARIANTS
+    assert NAMES == VARIANTS
     with pytest.raises(ValueError, match="no variant 'pmap'; there are eager, jit"):
         Variant("pmap")
 
@@ -43,9 +43,7 @@ def test_rows_are_shared_out(variant):
 @pytest.mark.variants("devices", "shard_map")
 @pytest.mark.parametrize("rows", [1, -1])
 def test_rows_are_positions_of_arguments(variant, rows):
-    with pytest.raises(
-        ValueError, match=f"has the position {rows}, and there are 1"
-    ):
+    with pytest.raises(ValueError, match=f"has the position {rows}, and there are 1"):
         variant(jnp.square, rows=rows)(jnp.ones(8))
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from chex_harness._devices import compile_cheaply, simulate_devices
 from chex_harness._markdown import MarkdownFile
+from chex_harness._markers import VARIANTS, marked_devices, marked_variants
 from chex_harness._process_tests import MARKER, run_marked
 
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     import jax
 
     from chex_harness._variants import Variant
-
-_VARIANTS = ("eager", "jit", "vmap", "devices", "shard_map")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -56,7 +55,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
         "variants(*names): which variants the `variant` fixture runs the test in, of "
-        "eager, jit, vmap, devices, shard_map; all without it",
+        f"{', '.join(VARIANTS)}; all without it",
     )
     if config.getini("cheap_compiles"):
         compile_cheaply()
@@ -69,8 +68,9 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collect_file(
     file_path: "Path", parent: pytest.Collector
 ) -> MarkdownFile | None:
-    """Collects the examples of README.md files."""
-    if file_path.name == "README.md":
+    """Collects the examples of README.md files that are asked for by name."""
+    named = parent.session.isinitpath(file_path)  # by testpaths, too
+    if named and file_path.name == "README.md":
         return MarkdownFile.from_parent(parent, path=file_path)
     return None
 
@@ -80,16 +80,7 @@ def devices(request: pytest.FixtureRequest) -> "list[jax.Device]":
     """The first n devices, n from `@pytest.mark.devices(n)`, or all of them."""
     import jax  # noqa: PLC0415  (the plugin loads without jax)
 
-    marker = request.node.get_closest_marker("devices")
-    found = jax.devices()
-    n = marker.args[0] if marker else len(found)
-    if len(found) < n:
-        pytest.fail(
-            f"the test is marked devices({n}) and jax has {len(found)}: "
-            f"{', '.join(map(str, found))}. On the CPU run pytest with "
-            f"--cpu-devices={n}."
-        )
-    return found[:n]
+    return jax.devices()[: marked_devices(request.node)]
 
 
 @pytest.fixture
@@ -101,11 +92,16 @@ def mesh(devices: "list[jax.Device]") -> "jax.sharding.Mesh":
     return jax.make_mesh((len(devices),), ("data",), auto, devices=devices)
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Checks the markers of every test, with or without their fixtures."""
+    marked_devices(item)
+    marked_variants(item)
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Makes one test of each variant."""
     if "variant" in metafunc.fixturenames:
-        marker = metafunc.definition.get_closest_marker("variants")
-        names = marker.args if marker else _VARIANTS
+        names = marked_variants(metafunc.definition)
         metafunc.parametrize("variant", names, indirect=True)
 
 
