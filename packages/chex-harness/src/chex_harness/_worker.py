@@ -30,7 +30,7 @@ def main(folder: str, index: int) -> None:
         described = _described(error, job["module_file"])
         code, data = _exit_code(error), _pickled(described)
         # Like one that has returned: others may skip too, and die with process 0.
-        stays = described["error"] == "Skipped"  # SKIPPED, before our path is known
+        stays = described["error"] == "Skipped"  # SKIPPED of _outcome
     temporary = Path(folder, f"answer-{index}.tmp")
     temporary.write_bytes(data)
     temporary.rename(Path(folder, f"answer-{index}"))
