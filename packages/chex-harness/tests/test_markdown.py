@@ -1,6 +1,6 @@
 def readme(pytester, text):
     pytester.path.joinpath("README.md").write_text(text)
-    return pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    return pytester.runpytest_subprocess("-p", "no:cacheprovider", "README.md")
 
 
 def test_later_blocks_see_the_names_of_earlier_ones(pytester):
@@ -23,3 +23,15 @@ def test_a_wrong_output_shows_both(pytester):
 
 def test_blocks_in_other_languages_do_not_run(pytester):
     readme(pytester, "```\nfalse\n```\n```bash\nfalse\n```\n").assert_outcomes()
+
+
+def test_a_readme_that_nobody_names_is_left_alone(pytester):
+    pytester.path.joinpath("README.md").write_text("```python\nassert False\n```\n")
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", ".")
+    result.assert_outcomes()
+
+
+def test_testpaths_name_it_too(pytester):
+    pytester.makeini("[pytest]\ntestpaths = README.md")
+    pytester.path.joinpath("README.md").write_text("```python\nx = 1\n```\n")
+    pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=1)

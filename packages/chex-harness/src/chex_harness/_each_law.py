@@ -72,7 +72,8 @@ def _arguments(specimen: Specimen) -> tuple[Any, ...]:
 def jit_equals_eager(specimen: Specimen) -> None:
     """Compiled or not, the result is one, and something to compare."""
     args, fn = _arguments(specimen), specimen.fn
-    eager = fn.__wrapped__ if isinstance(fn, jax.stages.Wrapped) else fn
+    jitted = isinstance(fn, jax.stages.Wrapped)  # whose "eager" would be compiled
+    eager = getattr(fn, "__wrapped__", fn) if jitted else fn
     wanted = eager(*args)
     numbers = [leaf for leaf in jax.tree.leaves(wanted) if not _is_key(leaf)]
     if not jax.tree.leaves(wanted):
