@@ -1,5 +1,6 @@
 """Rules on paths: who gets which sharding, that states follow, and what is refused."""
 
+import haiku as hk
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,7 +9,13 @@ import pytest
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from haiku_nets import partition, partition_like
+from haiku_nets import (
+    BatchNormGenerator,
+    DCGANDiscriminator,
+    ReferenceDiscriminator,
+    partition,
+    partition_like,
+)
 
 PARAMS = {
     "mlp/~/linear_0": {"w": jnp.ones((4, 8)), "b": jnp.ones(8)},
@@ -219,3 +226,43 @@ def test_numbers_of_python_are_replicated(mesh):
     assert found == {"mu": {"step": P(), "w": P("data")}, "rate": P()}
     with pytest.raises(ValueError, match=r"'step' has shape \(\) and the rule"):
         partition(params, {"step": P("data"), "w": P()}, mesh)
+
+
+@pytest.mark.parametrize(
+    ("module", "shape"),
+    [
+        (ReferenceDiscriminator, (4, 28, 28, 1)),
+        (lambda: DCGANDiscriminator((4, 8), logits=4), (4, 28, 28, 1)),
+        (BatchNormGenerator, (4, 20)),
+    ],
+    ids=["reference", "dcgan", "generator"],
+)
+def test_networks_with_split_weights(module, shape, mesh):
+    """On explicit axes as on others, in the way that the README says."""
+
+    def run(x):
+        return module()(x)
+
+    def slope(apply):
+        return jax.jit(jax.value_and_grad(lambda p, x: jnp.mean(apply(p, x) ** 2)))
+
+    net = hk.without_apply_rng(hk.transform(run))
+    x = jax.random.normal(jax.random.key(0), shape)
+    params = jax.jit(net.init)(jax.random.key(1), x)
+    rules = {
+        f"{module}/{name}": P(
+            *[None] * (w.ndim - 1), None if w.shape[-1] % 4 else "model"
+        )
+        for module, weights in params.items()
+        for name, w in weights.items()
+    }
+    placed = jax.device_put(params, partition(params, rules, mesh))
+    rows = jax.device_put(x, NamedSharding(mesh, P("data")))
+    apply = jax.sharding.auto_axes(net.apply, out_sharding=P("data"))
+    wanted, slopes = slope(net.apply)(params, x)
+    with jax.set_mesh(mesh):
+        found, split = slope(apply)(placed, rows)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+    jax.tree.map(
+        lambda a, b: np.testing.assert_allclose(a, b, atol=1e-6), split, slopes
+    )
