@@ -29,7 +29,8 @@ README = (
 def run(pytester, *args):
     pytester.makepyfile(TESTS)
     pytester.path.joinpath("README.md").write_text(README)
-    return pytester.runpytest_subprocess("-p", "no:cacheprovider", *args)
+    named = ("-p", "no:cacheprovider", "README.md", ".")
+    return pytester.runpytest_subprocess(*named, *args)
 
 
 def test_workers_of_xdist_have_the_devices_and_whole_readmes(pytester):

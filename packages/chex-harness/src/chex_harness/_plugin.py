@@ -69,8 +69,12 @@ def pytest_collect_file(
     file_path: "Path", parent: pytest.Collector
 ) -> MarkdownFile | None:
     """Collects the examples of README.md files that are asked for by name."""
-    named = parent.session.isinitpath(file_path)  # by testpaths, too
-    if named and file_path.name == "README.md":
+    if file_path.name != "README.md":
+        return None
+    # Not isinitpath, which forgets a file that is named beside its folder.
+    config = parent.config
+    named = (arg.partition("::")[0] for arg in config.args)  # testpaths are in it
+    if file_path in {config.invocation_params.dir.joinpath(arg) for arg in named}:
         return MarkdownFile.from_parent(parent, path=file_path)
     return None
 
