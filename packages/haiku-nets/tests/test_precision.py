@@ -98,8 +98,8 @@ def test_init_warns_of_a_pattern_of_no_module():
     def f(x):
         return hk.Linear(2)(x)
 
-    net = hk.transform(mixed_precision(f, {"linaer": HALF}))
-    wanted = "'linaer' matches no module that ran; they are 'linear': correct the pat"
+    net = hk.transform(mixed_precision(f, {"lin_ear": HALF}))
+    wanted = "'lin_ear' matches no module that ran; they are 'linear': correct the pat"
     with pytest.warns(UserWarning, match=wanted):
         params = net.init(jax.random.key(0), jnp.ones((1, 2)))
     net.apply(params, None, jnp.ones((1, 2)))  # says nothing
