@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from optax_chains._paths import path_of
 
@@ -124,7 +123,7 @@ def check_key(where: str, key: Any) -> None:
     dtype = getattr(key, "dtype", None)
     typed = dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key)
     axes = 0 if typed else 1
-    if not (typed or dtype == jnp.uint32) or np.ndim(key) != axes:
+    if not (typed or dtype == jnp.uint32) or jnp.ndim(key) != axes:
         raise TypeError(
             f"{where}: key is {_shown(key)}, wanted one key; type jax.random.key(seed)"
         )
@@ -191,12 +190,11 @@ def _is_known(
 
 
 def _is_number(value: Any) -> bool:
-    if isinstance(value, bool) or not isinstance(
-        value, int | float | np.generic | np.ndarray | jax.Array
-    ):
+    plain = isinstance(value, int | float) and not isinstance(value, bool)
+    if not plain and not hasattr(value, "dtype"):
         return False
     kinds = (jnp.integer, jnp.floating)
-    return np.ndim(value) == 0 and any(jnp.issubdtype(_dtype(value), k) for k in kinds)
+    return jnp.ndim(value) == 0 and any(jnp.issubdtype(_dtype(value), k) for k in kinds)
 
 
 def _dtype(value: Any) -> Any:
@@ -204,7 +202,7 @@ def _dtype(value: Any) -> Any:
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, jax.Array | np.ndarray):
+    if hasattr(value, "dtype") and not isinstance(value, jnp.generic):
         return f"{value.dtype}{list(value.shape)}"
     if isinstance(value, str | bytes | bool | int | float | None):
         return repr(value)
