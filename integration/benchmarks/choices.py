@@ -40,10 +40,7 @@ def _normalised() -> DCGANDiscriminator:
 
 
 _BEST = RECIPES["best"]
-_LOGISTIC = _BEST._replace(
-    losses=Players(_logistic_gen, _logistic_disc),
-    equilibrium=Players(gen=np.log(2), disc=np.log(4)),
-)
+_LOGISTIC = _BEST._replace(losses=Players(_logistic_gen, _logistic_disc))
 CHOICES = {
     "best": _BEST,
     "R1 and R2 at each 4th step": _BEST._replace(penalty=Penalty(3.0, 4, fake=True)),
@@ -92,8 +89,8 @@ def main() -> None:
             [mark] = train(recipe, digits, seed=seed, steps=steps, every=steps)
             figures = judge.figures(recipe, mark[2].average)
             print(f"{name}, seed {seed}: Fréchet {figures['frechet']:.1f}", flush=True)
-            run = {"choice": name, "seed": seed, "steps": steps, "seconds": mark[1]}
-            runs.append({**run, "figures": figures})
+            run = {"choice": name, "seed": seed, "steps": steps, "figures": figures}
+            runs.append(run)
             asked.out.write_text(json.dumps(runs, indent=1) + "\n")
     show(runs)
 

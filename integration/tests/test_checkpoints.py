@@ -7,6 +7,7 @@ import time
 
 import jax
 import jax.numpy as jnp
+import orbax.checkpoint as ocp
 import pytest
 
 from mnist_gan._checkpoints import Checkpoint, Checkpoints, remove_unfinished
@@ -113,3 +114,17 @@ def test_what_is_half_written_is_removed_and_nothing_else(checkpoints, tmp_path)
     (folder / "9.orbax-checkpoint-tmp-1234").mkdir()
     remove_unfinished(folder)
     assert {path.name for path in folder.iterdir()} == {"7", "notes"}
+
+
+def test_a_disk_that_is_full(call, small, tmp_path, monkeypatch):
+    """Orbax reports it as a ValueError of tensorstore's."""
+
+    def fail(*args, **kwargs):
+        raise ValueError("RESOURCE_EXHAUSTED: no space left on device\nmore lines")
+
+    monkeypatch.setattr(ocp.AsyncCheckpointer, "save", fail)
+    arguments = ["--data", small, "--steps", "2", "--batch-size", "8"]
+    said = call("train", *arguments, "--out", tmp_path / "out", "--devices", "1")
+    assert said.code == 2
+    [line] = [line for line in said.err.splitlines() if "step 2" in line]
+    assert "(RESOURCE_EXHAUSTED: no space left on device); make room" in line

@@ -9,7 +9,6 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from chex_harness import DiskFull, faulty_files
 from mnist_gan import _cli
 
 
@@ -322,26 +321,6 @@ def test_the_run_may_not_go_where_the_data_are(call, small):
     arguments = ["--data", small.parent, "--out", small.parent, "--devices", "1"]
     one_clear_line(call("train", *arguments), "holds the data")
     assert list(small.parent.iterdir()) == [small]
-
-
-def test_a_disk_that_is_full(call, small, tmp_path, monkeypatch):
-    """Orbax reports it as a ValueError of tensorstore's."""
-    import orbax.checkpoint as ocp
-
-    def fail(*args, **kwargs):
-        raise ValueError("RESOURCE_EXHAUSTED: no space left on device\nmore lines")
-
-    monkeypatch.setattr(ocp.AsyncCheckpointer, "save", fail)
-    arguments = ["--data", small, "--steps", "2", "--batch-size", "8"]
-    said = call("train", *arguments, "--out", tmp_path / "out", "--devices", "1")
-    one_clear_line(said, "step 2", "no space left on device", "make room")
-
-
-def test_a_disk_that_takes_no_more_events(call, small, tmp_path):
-    arguments = ["--data", small, "--steps", "2", "--batch-size", "8"]
-    with faulty_files(DiskFull(pattern="*tfevents*", after_bytes=500)):
-        said = call("train", *arguments, "--out", tmp_path / "out", "--devices", "1")
-    one_clear_line(said, "tfevents", "No space left on device", "with --resume")
 
 
 def test_a_platform_that_is_not_there(tmp_path):

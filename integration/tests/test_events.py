@@ -74,3 +74,15 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
         pytest.raises(UserError, match=r"tfevents.* \(Permission denied\)"),
     ):
         Events(tmp_path)
+
+
+def test_a_run_ends_where_the_disk_takes_no_more_events(call, small, tmp_path):
+    arguments = ["--data", small, "--steps", "2", "--batch-size", "8"]
+    with faulty_files(DiskFull(pattern="*tfevents*", after_bytes=500)):
+        said = call("train", *arguments, "--out", tmp_path / "out", "--devices", "1")
+    assert said.code == 2
+    last = said.err.strip().splitlines()[-1]
+    assert last.startswith("mnist-gan: ")
+    assert last.endswith(
+        "(No space left on device); put that right, and go on with --resume"
+    )

@@ -1,5 +1,7 @@
 """What a run leaves behind."""
 
+import os
+
 import datasets
 import numpy as np
 import pyarrow as pa
@@ -127,6 +129,8 @@ def test_the_terminal_says_what_comes_and_what_was_done(call, small, tmp_path):
 
 
 def test_a_finished_run_goes_on_to_more_steps(call, run_folder, config):
+    unfinished = run_folder / "checkpoints/13.orbax-checkpoint-tmp"
+    unfinished.mkdir()  # as a killed process leaves it
     arguments = ["--resume", "--out", run_folder, "--devices", "1", "--steps", "15"]
     said = call("train", *arguments)
     assert said.code == 0
@@ -134,6 +138,21 @@ def test_a_finished_run_goes_on_to_more_steps(call, run_folder, config):
     steps = pq.read_table(run_folder / "metrics.parquet")["step"]
     np.testing.assert_array_equal(steps, np.arange(1, 16))
     assert config(run_folder)["steps"] == 15
+    assert not unfinished.exists()
+
+
+def test_checkpoints_that_cannot_be_written_are_found_first(
+    call, run_folder, monkeypatch
+):
+    access, place = os.access, run_folder / "checkpoints"
+    monkeypatch.setattr(
+        os, "access", lambda path, mode: path != place and access(path, mode)
+    )
+    said = call(
+        "train", "--resume", "--out", run_folder, "--devices", "1", "--steps", 15
+    )
+    assert said.code == 2
+    assert said.err.rstrip().endswith(f"{place} cannot be written to; name another")
 
 
 def test_eight_devices_by_option(call, tmp_path):

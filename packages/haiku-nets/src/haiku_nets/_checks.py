@@ -45,7 +45,7 @@ def check_counts(
                     f"{name}={low}."
                 )
         checked[name] = (
-            tuple(map(operator.index, value)) if several else (operator.index(value))
+            tuple(map(operator.index, value)) if several else operator.index(value)
         )
     return checked
 
