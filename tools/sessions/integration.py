@@ -14,7 +14,7 @@ SHORT = [f"tests/test_{name}.py" for name in ("game", "reference", "train", "sam
 
 
 def _chosen(session: nox.Session) -> list[str]:
-    return steps.chosen_tests(session, INTEGRATION, short=SHORT)
+    return SHORT if session.posargs == ["short"] else session.posargs
 
 
 @nox.session(python=NEWEST, tags=["mnist-gan"])
