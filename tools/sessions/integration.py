@@ -17,12 +17,26 @@ def _chosen(session: nox.Session) -> list[str]:
     return SHORT if session.posargs == ["short"] else session.posargs
 
 
+def _run_tests(session: nox.Session) -> None:
+    """Runs the tests that are asked for, or all: those of several processes alone.
+
+    They measure how long others are silent, so nothing runs beside them.
+    """
+    session.chdir(INTEGRATION)
+    session.install(steps.XDIST)
+    if session.posargs:
+        session.run("pytest", "--forbid-skips", *_chosen(session))
+        return
+    apart = "tests/multiprocess"
+    session.run("pytest", "--forbid-skips", *steps.ON_ALL_CORES, f"--ignore={apart}")
+    session.run("pytest", "--forbid-skips", apart)
+
+
 @nox.session(python=NEWEST, tags=["mnist-gan"])
 def integration(session: nox.Session) -> None:
     """Test the MNIST GAN; `-- --rung multiprocess` (or another) for a part of it."""
     session.install("-e", str(INTEGRATION), test_group(INTEGRATION))
-    session.chdir(INTEGRATION)
-    session.run("pytest", "--forbid-skips", *_chosen(session))
+    _run_tests(session)
 
 
 @nox.session(python=NEWEST, default=False)
@@ -38,16 +52,14 @@ def minimums_mnist_gan(session: nox.Session) -> None:
     """Test the MNIST GAN on the oldest Python, with the lowest releases it allows."""
     needs = ["-e", str(INTEGRATION), test_group(INTEGRATION)]
     session.install("--resolution=lowest-direct", *needs)
-    session.chdir(INTEGRATION)
-    session.run("pytest", "--forbid-skips", *_chosen(session))
+    _run_tests(session)
 
 
 @nox.session(name="pinned-mnist_gan", python=MIDDLE, default=False)
 def pinned_mnist_gan(session: nox.Session) -> None:
     """Test the MNIST GAN with the versions that uv.lock states."""
     steps.install_pinned(session, INTEGRATION)
-    session.chdir(INTEGRATION)
-    session.run("pytest", *_chosen(session))
+    _run_tests(session)
 
 
 @nox.session(name="coverage-mnist_gan", python=NEWEST, default=False)

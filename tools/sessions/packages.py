@@ -18,8 +18,7 @@ def add_sessions(path: Path) -> list[str]:
     def tests(session: nox.Session) -> None:
         """Test the package on the newest Python, with the newest releases."""
         session.install("-e", str(path), test_group(path))
-        session.chdir(path)
-        session.run("pytest", "--forbid-skips", *steps.chosen_tests(session, path))
+        steps.run_tests(session, path)
 
     @nox.session(name=f"minimums-{module}", python=OLDEST, tags=[name], default=False)
     def minimums(session: nox.Session) -> None:
@@ -27,8 +26,7 @@ def add_sessions(path: Path) -> list[str]:
         lowest = "--resolution=lowest-direct"
         session.install(lowest, "-e", str(path), test_group(path))
         session.run("uv", "pip", "list", "--quiet")
-        session.chdir(path)
-        session.run("pytest", "--forbid-skips", *steps.chosen_tests(session, path))
+        steps.run_tests(session, path)
 
     @nox.session(name=f"dist-{module}", python=NEWEST, tags=[name], default=False)
     def dist(session: nox.Session) -> None:
@@ -42,8 +40,7 @@ def add_sessions(path: Path) -> list[str]:
     def pinned(session: nox.Session) -> None:
         """Test the package with the versions that uv.lock states."""
         steps.install_pinned(session, path)
-        session.chdir(path)
-        session.run("pytest", *steps.chosen_tests(session, path))
+        steps.run_tests(session, path)
 
     @nox.session(name=f"coverage-{module}", python=NEWEST, default=False)
     def coverage(session: nox.Session) -> None:

@@ -12,6 +12,10 @@ from .places import HARNESS, INTEGRATION, PACKAGES, ROOT, test_group
 # What a short run of a package's tests is: `nox -s minimums -- short`.
 SHORT = ["README.md", "tests/test_public_api.py", "tests/test_laws.py"]
 
+# A test at a time on each core: most of the time goes into compiling, on one thread.
+XDIST = "pytest-xdist>=3.6.1"
+ON_ALL_CORES = ["-n", "auto", "--dist", "worksteal"]
+
 
 def chosen_tests(
     session: nox.Session, path: Path, *, short: Sequence[str] = SHORT
@@ -20,6 +24,18 @@ def chosen_tests(
     if session.posargs != ["short"]:
         return session.posargs
     return [test for test in short if (path / test).exists()]
+
+
+def run_tests(session: nox.Session, path: Path) -> None:
+    """Runs a package's tests, all of them on all cores, or those that are named.
+
+    Those of the harness start processes of their own, and give them a time.
+    """
+    session.chdir(path)
+    session.install(XDIST)
+    whole = not session.posargs and path != HARNESS
+    chosen = ON_ALL_CORES if whole else chosen_tests(session, path)
+    session.run("pytest", "--forbid-skips", *chosen)
 
 
 def install_pinned(session: nox.Session, path: Path) -> None:
