@@ -31,7 +31,11 @@ CALLS = {
     "shape": ((jnp.ones(3),), (jnp.ones(4),), r"now f32\[4\] and before f32\[3\]"),
     "dtype": ((np.ones(3, "f"),), (np.ones(3, "i"),), r"now i32\[3\] and before f32"),
     "weak": ((np.float32(1),), (1.0,), r"weak_type=True\} and before"),
-    "static": ((np.ones(2, "f"), 1), (np.ones(2, "f"), 3), r"unavailable|Static"),
+    "static": (
+        (np.ones(2, "f"), 1),
+        (np.ones(2, "f"), 3),
+        r"static argument 1 .*: now 3, before 1|a static argument has another value",
+    ),
 }
 
 
@@ -45,6 +49,41 @@ def test_the_message_says_why(case):
     assert "wanted 1 compilation(s), counted 2:" in message
     assert message.count("jit(doubled) for (ShapedArray(") == 2
     assert re.search(why, message), message
+
+
+LOGGED = """TRACING CACHE MISS at /a/train.py:9:4 (train):
+    for step defined at /a/train.py:4
+    all previously seen cache keys differ. For the closest previous key:
+    """
+STEP = (
+    "Compiling jit(step) with global shapes and types (ShapedArray(float32[2]),). "
+    "Argument mapping: (UnspecifiedValue,)."
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "name"), [("[1]['mode']", "'mode'"), ("[0][1]", "1 (counted from 0)")]
+)
+def test_a_static_argument_is_named_with_its_values_where_jax_logs_them(path, name):
+    static = "<class 'jax._src.tree_util.Static'> with pytree metadata Static(val={})"
+    now, before = static.format("Mode(a=(1, 2))"), static.format("'old'")
+    report = (
+        f"{LOGGED}different input pytree:\n    * at input path {path}, now {now} and "
+        f"before {before}, so the pytree node metadata does not match"
+    )
+    report += report[report.index("\n    * at") :]  # two, each on its line
+    told = explain([report, STEP])
+    told = [line.strip() for line in told.splitlines()]
+    line = f"the static argument {name}: now Mode(a=(1, 2)), before 'old'"
+    assert told[-2:] == [line, line]
+    assert "pytree" not in "".join(told)
+
+
+def test_where_jax_logs_no_reason_the_text_says_what_it_cannot_tell():
+    told = explain([STEP, LOGGED + "cache miss explanation unavailable", STEP])
+    assert "jax's log gives no reason" in told
+    assert "a static argument has another value (the log does not say which" in told
+    assert "unavailable" not in told
 
 
 @pytest.mark.devices(8)

@@ -13,6 +13,17 @@ _REPORT = re.compile(
     r"Argument mapping: (?P<shardings>.*)\.$",
     re.DOTALL,
 )
+# How jax 0.9 logs a static argument. jax 0.12 logs no reason at all.
+_STATIC = re.compile(
+    r"\* at input path (?:\[0\]\[(?P<position>\d+)\]|\[1\]\[(?P<name>'\w+')\]), "
+    r"now .*? Static\(val=(?P<now>.*)\) "
+    r"and before .*? Static\(val=(?P<before>.*)\), so the pytree node .*"
+)
+_NO_REASON = (
+    "jax's log gives no reason: a static argument has another value (the log does not "
+    "say which, nor the values; print them), or the call has another device, mesh or "
+    "jax.config option"
+)
 
 
 @contextlib.contextmanager
@@ -32,8 +43,9 @@ def assert_compiles(n: int) -> Generator[None]:
     Raises:
       AssertionError: if another number was compiled. The message lists them, each
         with the types it was compiled for, and why: the shape, dtype, weak type,
-        sharding or function that jax had not seen. For a static argument or other
-        devices jax's log may give none ("explanation unavailable").
+        sharding or function that jax had not seen. A static argument is named with
+        its values where jax's log has them (jax 0.9); jax 0.12 logs none, and the
+        message then says what it cannot tell.
 
     Example:
       >>> import jax, jax.numpy as jnp
@@ -98,8 +110,18 @@ def explain(reports: list[str]) -> str:
 def _shortened(report: str) -> list[str]:
     lines = [line.strip() for line in report.splitlines()]
     lines[0] = lines[0].removeprefix("TRACING CACHE MISS ")
-    kept = [re.sub(r"https?://\S+", "", line) for line in lines]
-    return [line for line in kept if not line.startswith("all previously seen")]
+    kept = [_STATIC.sub(_static, re.sub(r"https?://\S+", "", line)) for line in lines]
+    kept = [_NO_REASON if "explanation unavailable" in line else line for line in kept]
+    return [
+        line
+        for line in kept
+        if not line.startswith(("all previously seen", "different input pytree"))
+    ]
+
+
+def _static(found: re.Match[str]) -> str:
+    name = found["name"] or f"{found['position']} (counted from 0)"
+    return f"the static argument {name}: now {found['now']}, before {found['before']}"
 
 
 class _Keeper(logging.Handler):
