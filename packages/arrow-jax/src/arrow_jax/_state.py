@@ -205,11 +205,11 @@ def _check_manifest(saved: Any, here: Mapping[str, Any]) -> None:
         )
     ways_out = "Resume on the data that the state was saved with, or start afresh"
     files = saved["files"]
-    # Of rows that have no file, or one, their number says more.
+    # Of rows that have no file, or one, their number says more, if it differs.
     alike = (
         len(files) == len(here["files"]) == 1 and files[0][:1] == here["files"][0][:1]
     )
-    if files != here["files"] and not alike:
+    if files != here["files"] and not (alike and saved["rows"] != here["rows"]):
         raise ManifestError(
             f"the state was saved on the files {_said(files)}, the data "
             f"are now {_said(here['files'])} (name and rows of each). {ways_out}"
@@ -252,8 +252,13 @@ def _is_manifest(saved: Any, here: Mapping[str, Any]) -> bool:
         return False
     if not all(type(saved[key]) is type(value) for key, value in here.items()):
         return False
-    kinds = {type(file) for file in saved["files"]}
-    return kinds in ({list}, {int, str}) or not kinds
+    # Pairs of a name and its rows, or one of how many there are and a checksum.
+    kinds = [[type(part) for part in _parts(file)] for file in saved["files"]]
+    return kinds == [[int], [str]] or all(kind == [str, int] for kind in kinds)
+
+
+def _parts(file: Any) -> list[Any]:
+    return file if isinstance(file, list) else [file]
 
 
 def _said(files: Any) -> str:
