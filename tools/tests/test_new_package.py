@@ -54,7 +54,22 @@ def test_nox_gives_it_its_sessions(load, repository):
         (("../away", "Graphs", []), "wanted lower case words joined by -"),
         (("chex-harness", "Tests", []), "exists"),
         (("jraph-kit", "Graphs", ["jax"]), "has no floor; type 'jax>=VERSION'"),
-        (("jraph-kit", 'a "word"', []), "holds a quote"),
+        (("jraph-kit", "Graphs", ["jraph"]), "has no floor; type 'jraph>=VERSION'"),
+        (("jraph-kit", "Graphs", ["jax<1"]), "'jax<1' has no floor; type 'jax>="),
+        (("jraph-kit", "Graphs", [">=3"]), "'>=3' is no requirement; type 'NAME>="),
+        (("jraph-kit", "Graphs", ['jax>=0.9"']), "is no requirement"),
+        (("jraph-kit", "Graphs", ["jax>=0.9\n"]), "is no requirement"),
+        (("jraph-kit", "Graphs", ["Jax>=1", "jax==2"]), "jax is needed twice"),
+        (("jraph-kit", 'a "word"', []), "wanted one line without quotes"),
+        (("jraph-kit", "a\\b", []), "wanted one line without quotes and backslashes"),
+        (("jraph-kit", "two\nlines", []), "wanted one line"),
+        (("jraph-kit", " ", []), "is ' ': wanted one line"),
+        (("class", "Graphs", []), "class is Python's own; take another"),
+        (("json", "Graphs", []), "json is Python's own; take another"),
+        (("jax", "Graphs", []), "jax is in use; take another"),
+        (("mnist-gan", "Graphs", []), "mnist_gan is in use; take another"),
+        (("tools", "Graphs", []), "tools is in use; take another"),
+        (("", "Graphs", []), "wanted lower case words joined by -"),
     ],
 )
 def test_what_does_not_serve_is_refused(load, repository, arguments, complaint):
@@ -63,6 +78,78 @@ def test_what_does_not_serve_is_refused(load, repository, arguments, complaint):
     with pytest.raises(program.NewPackageError, match=complaint):
         program.new_package(repository, *arguments)
     assert sorted(repository.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "complaint"),
+    [
+        ("LICENSE", None, "the root's files cannot be read: .*LICENSE"),
+        ("pyproject.toml", None, "the root's files cannot be read: .*pyproject.toml"),
+        ("pyproject.toml", "[tool.pyrefly]\n", "tool.pyrefly. has no list search-path"),
+    ],
+)
+def test_a_root_that_lacks_something(load, repository, file, text, complaint):
+    (repository / file).unlink()
+    if text is not None:
+        (repository / file).write_text(text)
+    program = load("new_package")
+    with pytest.raises(program.NewPackageError, match=complaint):
+        program.new_package(repository, "jraph-kit", "Graphs", [])
+    assert not (repository / "packages/jraph-kit").exists()
+
+
+def test_it_is_checked_for_types_and_imports(load, repository):
+    program = load("new_package")
+    program.new_package(repository, "wave-guides", "Waves", [])
+    program.new_package(repository, "a-kit", "A", [])
+    tool = tomllib.loads((repository / "pyproject.toml").read_text())["tool"]
+    first, second, _ = tool["importlinter"]["contracts"]
+    found = [
+        tool["pyrefly"]["search-path"],
+        tool["importlinter"]["root_packages"],
+        first["modules"],
+        second["source_modules"],
+    ]
+    before = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
+    assert found[0] == [
+        "packages/a-kit/src",
+        *(p for p in before["pyrefly"]["search-path"] if p.startswith("packages/")),
+        "packages/wave-guides/src",
+        "integration/src",
+        "tools",
+    ]
+    for modules in found[1:]:
+        assert (modules[0], modules[-1]) == ("a_kit", "wave_guides")
+    assert second["forbidden_modules"] == ["chex_harness", "mnist_gan"]
+    assert before["ruff"] == tool["ruff"]
+
+
+def test_jax_is_among_the_needs_and_words_of_the_template_are_not_read(
+    load, repository
+):
+    folder = load("new_package").new_package(
+        repository, "a-kit", "Of @NEEDS@, é & $x.", ["numpy>=2"]
+    )
+    project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+    assert project["dependencies"] == ["jax>=0.9", "numpy>=2"]
+    assert project["description"] == "Of @NEEDS@, é & $x"
+    assert (
+        (folder / "src/a_kit/__init__.py")
+        .read_text()
+        .startswith('"""Of @NEEDS@, é & $x."""\n')
+    )
+
+
+def test_the_command_says_what_is_left_to_do(load, repository, monkeypatch, capsys):
+    program = load("new_package")
+    monkeypatch.setattr(program, "ROOT", repository)
+    assert program.main(["a-kit", "A", "--needs", "numpy>=2"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "packages/a-kit: give it a row in README.md's table, then type",
+        "  uv lock",
+        "  python3 tools/run.py tests-a_kit lint types",
+        "lint asks that something in src/ imports numpy>=2",
+    ]
 
 
 def test_a_refusal_is_one_line_and_exit_code_2(load, capsys):

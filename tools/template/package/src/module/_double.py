@@ -1,9 +1,11 @@
 """One idea a file: here, doubling."""
 
-from typing import Any
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
 
 
-def double(x: Any) -> Any:
+def double(x: ArrayLike) -> jax.Array:
     """Doubles a number or an array.
 
     Args:
@@ -13,7 +15,7 @@ def double(x: Any) -> Any:
       Twice `x`, of the same shape and dtype.
 
     Example:
-      >>> double(2)
+      >>> double(2).item()
       4
     """
-    return x + x
+    return jnp.add(x, x)
