@@ -5,7 +5,8 @@
 
 It prints JSON for a job's matrix: {"project": ["arrow-jax", ...]}. Who needs whom is
 read from every pyproject.toml: dependencies, extras and groups. A file that belongs to
-no project and is no documentation, such as noxfile.py, can break them all.
+no project and is no documentation, such as noxfile.py, can break them all; so can a
+change whose base is not known, which a first push calls 000000.
 """
 
 import argparse
@@ -15,12 +16,14 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterable
-from pathlib import Path
-from typing import NamedTuple
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 # Read by people only; the session `docs` runs what they show.
 _PROSE = re.compile(r"(docs/.*|[A-Z]+\.md|LICENSE|\.github/(?!workflows/).*)")
+# Pages that a package's tests compare with what the package does.
+_TESTED = {"docs/arrow-types.md": "packages/arrow-jax/tests/test_type_table.py"}
 
 
 class AffectedError(Exception):
@@ -42,26 +45,44 @@ class Project(NamedTuple):
 
 
 def projects(root: Path) -> list[Project]:
-    """Reads every pyproject.toml below packages/ and integration/."""
+    """Reads every pyproject.toml below packages/ and integration/.
+
+    Raises:
+      AffectedError: if there is none, or one says nothing of a project.
+    """
     files = [
         *root.glob("packages/*/pyproject.toml"),
         root / "integration/pyproject.toml",
     ]
-    return [_project(root, file) for file in sorted(files) if file.exists()]
+    found = [_project(root, file) for file in sorted(files) if file.exists()]
+    if not found:
+        raise AffectedError(f"{root} has no packages/*/pyproject.toml")
+    return found
 
 
 def _project(root: Path, file: Path) -> Project:
-    content = tomllib.loads(file.read_text(encoding="utf-8"))
-    project = content["project"]
-    lists = [
-        project.get("dependencies", []),
-        *project.get("optional-dependencies", {}).values(),
-        *content.get("dependency-groups", {}).values(),
-    ]
-    # A group may include another, {include-group = "test"}, which is listed itself.
-    needs = (_name(need) for needs in lists for need in needs if isinstance(need, str))
     folder = file.parent.relative_to(root).as_posix()
-    return Project(_normal(project["name"]), folder, frozenset(needs))
+    try:
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise AffectedError(f"{folder}/pyproject.toml: {error}") from error
+    project = content.get("project")
+    if not isinstance(project, dict) or not isinstance(project.get("name"), str):
+        raise AffectedError(f"{folder}/pyproject.toml: has no name in [project]")
+    lists = {
+        "dependencies": project.get("dependencies", []),
+        **project.get("optional-dependencies", {}),
+        **content.get("dependency-groups", {}),
+    }
+    needs = frozenset().union(*(_names(folder, *each) for each in lists.items()))
+    return Project(_normal(project["name"]), folder, needs)
+
+
+def _names(folder: str, key: str, needs: Any) -> frozenset[str]:
+    if not isinstance(needs, list):
+        raise AffectedError(f"{folder}/pyproject.toml: {key} is no list: {needs!r}")
+    # A group may include another, {include-group = "test"}, which is listed itself.
+    return frozenset(_name(need) for need in needs if isinstance(need, str))
 
 
 def _name(requirement: str) -> str:
@@ -88,8 +109,9 @@ def affected(found: Iterable[Project], changed: Iterable[str]) -> list[str]:
     """
     found = list(found)
     touched = set()
-    for path in changed:
-        owners = {p.name for p in found if path.startswith(f"{p.folder}/")}
+    for name in changed:
+        path = PurePosixPath(_TESTED.get(name, name)).as_posix()  # without a ./
+        owners = {p.name for p in found if f"{path}/".startswith(f"{p.folder}/")}
         if not owners and not _PROSE.fullmatch(path):
             return sorted(p.name for p in found)
         touched |= owners
@@ -104,10 +126,16 @@ def changed_since(root: Path, base: str) -> list[str]:
     Raises:
       AffectedError: if git cannot tell.
     """
-    command = ["git", "diff", "--name-only", "--no-renames", "-z", f"{base}...HEAD"]
-    done = subprocess.run(
-        command, check=False, capture_output=True, text=True, cwd=root
-    )
+    if not (root / ".git").exists():
+        raise AffectedError(f"{root} is no git repository; name the files instead")
+    command = ["git", "diff", "--name-only", "--no-renames", "-z"]
+    command += ["--end-of-options", f"{base}...HEAD", "--"]
+    try:
+        done = subprocess.run(
+            command, check=False, capture_output=True, text=True, cwd=root
+        )
+    except OSError as error:
+        raise AffectedError(f"git does not run: {error}") from error
     if done.returncode:
         said = done.stderr.strip().splitlines() or ["no reason given"]
         raise AffectedError(
@@ -128,8 +156,11 @@ def main(arguments: list[str] | None = None) -> int:
     if bool(asked.files) == bool(asked.base):
         parser.error("type either files or --base REF")
     try:
-        changed = asked.files or changed_since(ROOT, asked.base)
         found = projects(ROOT)
+        if re.fullmatch("0+", asked.base or ""):
+            changed = [project.folder for project in found]
+        else:
+            changed = asked.files or changed_since(ROOT, asked.base)
     except AffectedError as error:
         print(f"affected.py: {error}", file=sys.stderr)
         return 2

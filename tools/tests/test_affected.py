@@ -1,4 +1,5 @@
 import json
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -38,7 +39,11 @@ def found(tool):
         (["tools/run.py", "packages/d/x"], ["a", "b", "c", "d", "harness"]),
         (["packages/stray.txt"], ["a", "b", "c", "d", "harness"]),
         (["packages/apart/x.py"], ["a", "b", "c", "d", "harness"]),
-        (["docs/index.md", "README.md", ".github/CODEOWNERS"], []),
+        (["docs/index.md", "README.md", ".github/CODEOWNERS", "LICENSE"], []),
+        (["./packages/d/x", "packages/d"], ["d"]),
+        (["packages/dd/x"], ["a", "b", "c", "d", "harness"]),
+        (["/packages/d/x"], ["a", "b", "c", "d", "harness"]),
+        (["README.md.bak"], ["a", "b", "c", "d", "harness"]),
     ],
 )
 def test_a_change_reaches_what_needs_it(tool, found, changed, wanted):
@@ -82,6 +87,12 @@ def test_this_repository(tool):
     )
     of_loader = tool.affected(found.values(), ["packages/arrow-jax/src/x.py"])
     assert of_loader == ["arrow-jax", "mnist-gan"]
+    # A page, but arrow-jax's tests compare it with what they find.
+    assert tool.affected(found.values(), ["docs/arrow-types.md"]) == of_loader
+    assert {project.folder for project in found.values()} == {
+        file.parent.relative_to(ROOT).as_posix()
+        for file in [*ROOT.glob("packages/*/pyproject.toml"), ROOT / "integration/x"]
+    }
 
 
 @pytest.fixture
@@ -124,6 +135,79 @@ def test_an_unknown_base_is_one_line_and_exit_code_2(tool, clone, capsys):
     said = capsys.readouterr().err
     assert said.startswith("affected.py: git cannot compare with 'nowhere'")
     assert said.count("\n") == 1
+
+
+def test_the_base_of_a_first_push_is_none_and_all_are_affected(tool, clone, capsys):
+    assert tool.main(["--base", "0" * 40]) == 0
+    assert json.loads(capsys.readouterr().out) == {"project": ["p"]}
+
+
+def test_a_base_that_is_an_option_of_git_is_none(tool, clone, capsys):
+    root, _ = clone
+    assert tool.main([f"--base=--output={root / 'written'}"]) == 2
+    assert "git cannot compare with '--output=" in capsys.readouterr().err
+    assert not list(root.glob("written*"))
+
+
+def test_without_git_there_is_one_line(tool, clone, monkeypatch, capsys):
+    root, _ = clone
+    monkeypatch.setenv("PATH", str(root))
+    assert tool.main(["--base", "main"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("affected.py: git does not run: ")
+    assert said.count("\n") == 1
+
+
+def test_a_folder_that_is_no_repository(tool, clone, capsys):
+    root, _ = clone
+    shutil.rmtree(root / ".git")
+    assert tool.main(["--base", "main"]) == 2
+    said = capsys.readouterr().err
+    assert said == (
+        f"affected.py: {root} is no git repository; name the files instead\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (b"x = [", "packages/p/pyproject.toml: Invalid value"),
+        (b"\xff\xfe", "packages/p/pyproject.toml: 'utf-8' codec can't decode"),
+        (b"", "packages/p/pyproject.toml: has no name in [project]"),
+        (b"project = 3", "packages/p/pyproject.toml: has no name in [project]"),
+        (b"[project]\nname = 3", "packages/p/pyproject.toml: has no name in [project]"),
+        (
+            b'[project]\nname = "p"\ndependencies = "jax"',
+            "packages/p/pyproject.toml: dependencies is no list: 'jax'",
+        ),
+        (
+            b'[project]\nname = "p"\n[dependency-groups]\ntest = "jax"',
+            "packages/p/pyproject.toml: test is no list: 'jax'",
+        ),
+        (
+            b'[project]\nname = "p"\n[project.optional-dependencies]\nall = ">=3"',
+            "packages/p/pyproject.toml: all is no list: '>=3'",
+        ),
+        (b'[project]\nname = "p"\ndependencies = [">=3"]', "'>=3' is no requirement"),
+    ],
+)
+def test_a_broken_pyproject_is_one_line_and_exit_code_2(
+    tool, clone, capsys, content, complaint
+):
+    root, _ = clone
+    (root / "packages/p/pyproject.toml").write_bytes(content)
+    assert tool.main(["a.py"]) == 2
+    said = capsys.readouterr()
+    assert said.err.startswith(f"affected.py: {complaint}")
+    assert (said.out, said.err.count("\n")) == ("", 1)
+
+
+def test_no_project_is_said(tool, clone, capsys):
+    root, _ = clone
+    (root / "packages/p/pyproject.toml").unlink()
+    assert tool.main(["a.py"]) == 2
+    said = capsys.readouterr().err
+    assert said == f"affected.py: {root} has no packages/*/pyproject.toml\n"
 
 
 @pytest.mark.parametrize("arguments", [[], ["--base", "main", "a.py"]])
