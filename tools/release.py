@@ -5,8 +5,8 @@
     python3 tools/release.py --check arrow-jax-v0.3.0   is a tag what the tree says?
 
 Run it by `nox -s release -- ...`, which installs what it needs. It writes the version
-into pyproject.toml and the fragments into CHANGELOG.md, and prints what to type next;
-it commits nothing and pushes nothing. A tree that is not clean is refused.
+into pyproject.toml and uv.lock and the fragments into CHANGELOG.md, and prints what to
+type next; it commits nothing and pushes nothing. A tree that is not clean is refused.
 """
 
 import argparse
@@ -17,11 +17,13 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-_VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
-_TAG = re.compile(r"(?P<name>[a-z][a-z0-9-]*)-v(?P<version>\d+\.\d+\.\d+)")
+_NUMBER = "(0|[1-9][0-9]*)"
+_VERSION = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}")
+_TAG = re.compile(rf"(?P<name>[a-z][a-z0-9-]*)-v(?P<version>{_VERSION.pattern})")
 # Below 1.0.0 a minor release may break; from then on only a major one may.
 _BREAKS = {"removed", "changed"}
 _ADDS = {"added"}
+_KINDS = {*_BREAKS, *_ADDS, "fixed"}
 
 
 class ReleaseError(Exception):
@@ -65,28 +67,56 @@ def package_folder(root: Path, name: str) -> Path:
     Raises:
       ReleaseError: if there is none of that name.
     """
-    folder = root / "packages" / name
-    if not (folder / "pyproject.toml").is_file():
-        known = sorted(f.parent.name for f in root.glob("packages/*/pyproject.toml"))
-        raise ReleaseError(f"package {name!r}: there is none; take {', '.join(known)}")
-    return folder
+    known = sorted(f.parent.name for f in root.glob("packages/*/pyproject.toml"))
+    if name not in known:
+        which = f"take {', '.join(known)}" if known else f"{root / 'packages'} has none"
+        raise ReleaseError(f"package {name!r}: there is none; {which}")
+    return root / "packages" / name
 
 
 def stated_version(folder: Path) -> str:
-    """The version in a package's pyproject.toml."""
-    text = (folder / "pyproject.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)["project"]["version"]
+    """The version in a package's pyproject.toml.
+
+    Raises:
+      ReleaseError: if it states none.
+    """
+    file = folder / "pyproject.toml"
+    try:
+        version = tomllib.loads(_read(file))["project"]["version"]
+    except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
+        raise ReleaseError(f"{file}: states no version ({error})") from error
+    if not isinstance(version, str):
+        raise ReleaseError(f"{file}: the version is {version!r}, which is no text")
+    return version
 
 
 def released_versions(folder: Path) -> list[str]:
     """The versions in a package's changelog, newest first."""
-    text = (folder / "CHANGELOG.md").read_text(encoding="utf-8")
+    text = _read(folder / "CHANGELOG.md")
     return re.findall(r"^## (\d+\.\d+\.\d+)\b", text, re.MULTILINE)
 
 
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ReleaseError(f"{file}: cannot be read ({error})") from error
+
+
 def fragments(folder: Path) -> list[Path]:
-    """A package's changelog fragments, `what.kind.md`."""
-    return sorted(folder.glob("changelog.d/*.md"))
+    """A package's changelog fragments, `what.kind.md`.
+
+    Raises:
+      ReleaseError: if one has no kind, which towncrier would leave out.
+    """
+    found = sorted(folder.glob("changelog.d/*.md"))
+    for file in found:
+        if not _KINDS & set(file.name.split(".")[1:-1]):
+            raise ReleaseError(
+                f"changelog.d/{file.name}: wanted WHAT.KIND.md with one of the kinds "
+                f"{', '.join(sorted(_KINDS))}"
+            )
+    return found
 
 
 def check_tag(root: Path, tag: str) -> Path:
@@ -185,18 +215,27 @@ def prepare(root: Path, name: str, asked: str | None) -> str:
     version = choose_version(folder, asked)
     tag = f"{name}-v{version}"
     check_clean(root, tag)
-    file = folder / "pyproject.toml"
-    text = file.read_text(encoding="utf-8")
-    line = re.compile(r'^version = "[^"]*"$', re.MULTILINE)
-    written, n = line.subn(f'version = "{version}"', text, count=1)
-    if n != 1:
-        raise ReleaseError(f'{file}: has no line of the form version = "1.2.3"')
+    files = (folder / "pyproject.toml", root / "uv.lock")
+    heads = ("", f'^name = "{re.escape(name)}"\n')
+    written = {
+        file: _with_version(file, head, version)
+        for file, head in zip(files, heads, strict=True)
+    }
     # towncrier writes the changelog and removes the fragments.
     command = ["towncrier", "build", "--yes", "--version", version]
     command += ["--config", str(root / "pyproject.toml"), "--dir", str(folder)]
     _run(root, command)
-    file.write_text(written, encoding="utf-8")
+    for file, text in written.items():
+        file.write_text(text, encoding="utf-8")
     return tag
+
+
+def _with_version(file: Path, head: str, version: str) -> str:
+    line = re.compile(rf'({head}^version = )"[^"]*"$', re.MULTILINE)
+    text, n = line.subn(rf'\g<1>"{version}"', _read(file), count=1)
+    if n != 1:
+        raise ReleaseError(f'{file}: has no line of the form version = "1.2.3"')
+    return text
 
 
 def _git(root: Path, *arguments: str) -> str:
@@ -238,7 +277,7 @@ def main(arguments: list[str] | None = None) -> int:
     except ReleaseError as error:
         print(f"release.py: {error}", file=sys.stderr)
         return 2
-    print(f"prepared {tag}. Look at git diff --staged, then type:")
+    print(f"prepared {tag}. Look at git diff HEAD, then type:")
     print(f"  git commit --all --message 'Release {tag}'")
     print("and when that is on main:")
     print(f"  git tag {tag} && git push origin {tag}")

@@ -1,3 +1,5 @@
+import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -5,6 +7,23 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROJECT = '[project]\nname = "x-y"\nversion = "0.1.0"\n'
+LOCK = """\
+version = 1
+
+[[package]]
+name = "a"
+version = "0.1.0"
+dependencies = [{ name = "x-y" }]
+
+[[package]]
+name = "x-y"
+version = "0.1.0"
+source = { editable = "packages/x-y" }
+
+[[package]]
+name = "x-y-z"
+version = "0.1.0"
+"""
 START = "# Changelog of x-y\n\n<!-- towncrier release notes start -->\n"
 
 
@@ -34,6 +53,7 @@ def repository(git, tmp_path, tool, monkeypatch):
     (package / "changelog.d/+first.added.md").write_text("`f` does it.\n")
     settings = (ROOT / "pyproject.toml").read_text()
     (tmp_path / "pyproject.toml").write_text(settings)
+    (tmp_path / "uv.lock").write_text(LOCK)
     git("init", "-b", "main")
     git("add", ".")
     git("commit", "-m", "one")
@@ -77,6 +97,10 @@ def test_later_releases_are_above_and_stay_in_order(tool, repository, git):
     folder = repository / "packages/x-y"
     assert tool.released_versions(folder) == ["0.4.0", "0.1.1", "0.1.0"]
     assert tool.stated_version(folder) == "0.4.0"
+    ours = 'name = "x-y"\nversion = "0.{}.0"'
+    wanted = LOCK.replace(ours.format(1), ours.format(4))
+    assert wanted != LOCK
+    assert (repository / "uv.lock").read_text() == wanted
 
 
 @pytest.mark.parametrize(
@@ -100,6 +124,9 @@ def test_the_kinds_of_changes_decide_the_step(tool, current, kinds, wanted):
         ("0.0.9", "added ask for 0.1.0 or more"),
         ("1.0", "wanted three numbers"),
         ("v1.0.0", "wanted three numbers"),
+        ("1.0.0.0", "wanted three numbers"),
+        ("01.0.0", "wanted three numbers"),
+        ("\u0661.2.3", "wanted three numbers"),
     ],
 )
 def test_versions_that_do_not_serve(tool, repository, git, version, complaint):
@@ -108,9 +135,72 @@ def test_versions_that_do_not_serve(tool, repository, git, version, complaint):
     assert git("status", "--porcelain") == ""
 
 
-def test_an_unknown_package(tool, repository):
+@pytest.mark.parametrize("name", ["z", "", "/", "../packages/x-y", "x-y/", "."])
+def test_an_unknown_package(tool, repository, git, name):
     with pytest.raises(tool.ReleaseError, match="there is none; take x-y"):
-        tool.prepare(repository, "z", None)
+        tool.prepare(repository, name, None)
+    assert git("status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        ("packages/x-y/pyproject.toml", b"x = [", r"states no version \(Invalid value"),
+        ("packages/x-y/pyproject.toml", b"", r"states no version \('project'\)"),
+        ("packages/x-y/pyproject.toml", b"project = 3", "states no version"),
+        ("packages/x-y/pyproject.toml", b"[project]", r"states no version \('version'"),
+        ("packages/x-y/pyproject.toml", b"\xff", r"cannot be read \('utf-8'"),
+        (
+            "packages/x-y/pyproject.toml",
+            b"[project]\nversion = 3",
+            "the version is 3, which is no text",
+        ),
+        (
+            "packages/x-y/pyproject.toml",
+            b"[project]\nversion='0.1.0'",
+            "no line of the form",
+        ),
+        ("packages/x-y/CHANGELOG.md", None, r"cannot be read .*No such file"),
+        ("packages/x-y/CHANGELOG.md", b"\xff", "cannot be read"),
+        ("uv.lock", None, "uv.lock: cannot be read"),
+        ("uv.lock", b"version = 1\n", "uv.lock: has no line of the form"),
+        (
+            "packages/x-y/changelog.d/+x.nonsense.md",
+            b"It.",
+            r"\+x.nonsense.md: wanted WHAT.KIND.md with one of the kinds added, ",
+        ),
+        ("packages/x-y/changelog.d/added.md", b"It.", "wanted WHAT.KIND.md"),
+    ],
+)
+def test_a_broken_file_is_one_line_and_nothing_is_written(
+    tool, repository, git, capsys, broken
+):
+    file, content, complaint = broken
+    if content is None:
+        (repository / file).unlink()
+    else:
+        (repository / file).write_bytes(content)
+    git("add", ".")
+    git("commit", "-m", "broken")
+    assert tool.main(["x-y"]) == 2
+    said = capsys.readouterr().err
+    assert re.match(rf"release.py: .*{complaint}", said)
+    assert said.count("\n") == 1
+    assert git("status", "--porcelain") == ""
+
+
+def test_numbers_of_one_kind_are_fragments_too(tool, repository, git):
+    add(repository, git, "12.fixed.1.md")
+    released(tool, repository, git)
+    changelog = (repository / "packages/x-y/CHANGELOG.md").read_text()
+    assert "### Fixed\n\n- A change. (#12)\n" in changelog
+
+
+def test_no_package_at_all(tool, tmp_path):
+    with pytest.raises(
+        tool.ReleaseError, match=r"'x': there is none; .*packages has n"
+    ):
+        tool.package_folder(tmp_path, "x")
 
 
 def test_what_is_not_clean_is_refused(tool, repository, git):
@@ -149,6 +239,30 @@ def test_tags_that_the_tree_does_not_bear_out(tool, repository, git):
     refused("z-v0.1.0", "there is none; take x-y")
     add(repository, git, "+bug.fixed.md")
     refused("x-y-v0.1.0", "1 fragments are left")
+
+
+def test_outside_of_a_repository(tool, repository, capsys):
+    shutil.rmtree(repository / ".git")
+    assert tool.main(["x-y"]) == 2
+    assert "not a git repository" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("missing", ["git", "towncrier"])
+def test_a_program_that_is_not_installed(
+    tool, repository, monkeypatch, capsys, missing
+):
+    run = tool.subprocess.run
+
+    def without(command, **options):
+        if command[0] == missing:
+            raise FileNotFoundError(missing)
+        return run(command, **options)
+
+    monkeypatch.setattr(tool.subprocess, "run", without)
+    assert tool.main(["x-y"]) == 2
+    assert capsys.readouterr().err == (
+        f"release.py: {missing} is not installed; run this by nox -s release -- ...\n"
+    )
 
 
 def test_the_command_says_what_to_type_next(tool, repository, capsys):
