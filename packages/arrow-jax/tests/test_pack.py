@@ -46,6 +46,60 @@ def test_the_emptiest_wait_for_the_next_block():
     assert cut.drafts[-1].size == 1
 
 
+def test_the_emptiest_have_the_fewest_elements_and_not_rows():
+    lengths = np.array([7, 6, 2, 2])  # 7 | 6 | 2 2
+    cut = PackCutter(lengths, 7, 1, None).cut(np.arange(4), 2, Rest.WAITS)
+    assert [d.rows.tolist() for d in cut.drafts] == [[0, 1]]
+    assert cut.pending.tolist() == [2, 3]
+
+
+def test_of_packed_rows_that_are_as_full_the_last_wait():
+    lengths = np.full(41, 4)
+    cut = PackCutter(lengths, 4, 1, None).cut(np.arange(41), 3, Rest.WAITS)
+    assert cut.pending.tolist() == [39, 40]
+
+
+def test_rows_that_are_dropped_are_any_and_those_that_wait_the_emptiest():
+    lengths = np.array([4, 4, 1])
+    left = {Rest.WAITS: set(), Rest.DROPPED: set()}
+    for seed in range(0, 64 * 20, 64):
+        for rest, seen in left.items():
+            cut = PackCutter(lengths, 4, 1, seed).cut(np.arange(3), 2, rest)
+            seen.add(tuple(cut.pending.tolist()))
+    assert left == {Rest.WAITS: {(2,)}, Rest.DROPPED: {(0,), (1,), (2,)}}
+    lengths = np.array([6, 6, 5, 5])  # 6 | 6 | 5 5
+    cut = PackCutter(lengths, 10, 1, None).cut(np.arange(4), 2, Rest.DROPPED)
+    assert cut.pending.tolist() == [2, 3]
+    cut = PackCutter(lengths, 10, 1, None).cut(np.arange(4), 2, Rest.WAITS)
+    assert cut.pending.tolist() == [1]
+
+
+def test_a_shuffle_mixes_packed_rows_and_even_two():
+    orders = set()
+    for seed in range(0, 64 * 20, 64):
+        cut = PackCutter(np.array([3, 2]), 4, 1, seed).cut(np.arange(2), 1, Rest.WAITS)
+        orders.add(tuple(draft.rows.item() for draft in cut.drafts))
+    assert orders == {(0, 1), (1, 0)}
+    cut = PackCutter(np.array([3, 2]), 4, 1, None).cut(np.arange(2), 1, Rest.WAITS)
+    assert [draft.rows.item() for draft in cut.drafts] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("lengths", "capacity", "block", "batch_size", "wanted"),
+    [
+        ([2, 4, 9], 4, 3, 2, 7),  # 24 elements, 10 / 3 a row
+        ([0, 0, 1], 4, 3, 2, 24),  # a row is taken to have one at least
+        ([1, 2], 4, 3, 2, 16),
+        ([4], 4, 1, 1, 1),
+    ],
+)
+def test_a_block_begins_with_as_many_rows_as_fill_it(
+    lengths, capacity, block, batch_size, wanted
+):
+    cutter = PackCutter(np.array(lengths), capacity, block, None)
+    assert cutter.block_rows(batch_size) == wanted
+
+
 def packed_rows(loader):
     """The rows in a run's batches, by segment."""
     found = []
@@ -115,6 +169,26 @@ def test_what_can_not_be_packed():
         Loader(ds.with_format(columns=["t"]), 1, ragged={"t": Pack(2)})
     with pytest.raises(ShapeError, match="'y' can't be padded"):
         Loader(ds.with_format(columns=["y"]), 1, ragged={"y": Pack(2)})
-    for options in ({"length": 0}, {"length": 2, "split": True, "truncate": True}):
-        with pytest.raises(ArrowJaxError, match="wanted a length"):
+
+
+def test_options_that_make_sense():
+    assert Pack(np.int64(1), block=np.int64(1)) == Pack(1, block=1)
+    assert (
+        type(Pack(np.int64(1)).length) is type(Pack(1, block=np.int8(1)).block) is int
+    )
+    for options in (
+        {"length": 0},
+        {"length": 2, "block": 0},
+        {"length": 2.0},
+        {"length": 2, "split": 1},
+        {"length": 2, "truncate": 1},
+        {"length": 2, "split": True, "truncate": True},
+    ):
+        said = {"split": False, "block": 16, "truncate": False} | options
+        with pytest.raises(ArrowJaxError) as caught:
             Pack(**options)
+        assert str(caught.value) == (
+            f"Pack({said['length']}, split={said['split']}, block={said['block']}, "
+            f"truncate={said['truncate']}): wanted a length and a block of at least "
+            "1, and at most one of split and truncate"
+        )
