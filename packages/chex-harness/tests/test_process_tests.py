@@ -2,6 +2,9 @@ import jax
 import pytest
 from jax.experimental import multihost_utils
 
+from chex_harness import Outcome
+from chex_harness._process_tests import verdict
+
 
 @pytest.mark.parametrize("n", [3])
 @pytest.mark.processes(2, devices=3)
@@ -44,14 +47,14 @@ def test_failures_skips_and_what_cannot_travel(pytester):
             "process 1 raised AssertionError*",
             "*assert me == 7",
             "*  me = 1",
-            "process 0 was still running when another had failed*",
+            "process 0 was still running 2 s after process 1 raised AssertionError*",
             "*process 0: not here",
             "argument 'lock' of test_fixture, a lock, cannot be taken*",
         ]
     )
     text = result.stdout.str()
     assert "During handling" not in text
-    assert text.count("process 1 raised AssertionError") == 1
+    assert text.count("process 1 raised AssertionError, after") == 1
 
 
 SKIPPING = """
@@ -96,6 +99,106 @@ def test_any_failure_wins_over_a_skip_and_only_all_skip_together(pytester):
             "SKIPPED*process 0: nowhere",
         ]
     )
+
+
+EXPECTED = """
+    import jax, pytest, time
+    from jax.experimental import multihost_utils
+    @pytest.mark.processes(2, devices=1, timeout=30)
+    def test_xfail_and_wait():
+        if jax.process_index() == 0:
+            pytest.xfail("known")
+        multihost_utils.sync_global_devices("never")
+    @pytest.mark.processes(2, devices=1, timeout=30)
+    def test_skip_and_wait():
+        if jax.process_index() == 0:
+            pytest.skip("not here")
+        time.sleep(60)
+    @pytest.mark.xfail(reason="marked", strict=True)
+    @pytest.mark.processes(0)  # fails without a start
+    def test_marked():
+        pass
+    @pytest.mark.xfail(raises=AssertionError)
+    @pytest.mark.processes(0)
+    def test_marked_raises():
+        pass
+"""
+
+
+def test_an_expected_failure_is_one_unless_another_process_fails(pytester):
+    pytester.makepyfile(EXPECTED)
+    result = pytester.runpytest_subprocess(
+        "-p", "no:cacheprovider", "-p", "no:randomly", "-rx"
+    )
+    result.assert_outcomes(xfailed=2, failed=2)
+    result.stdout.fnmatch_lines(
+        [
+            "a test is skipped if all its processes skip: process 0 did (not here)*",
+            "process 1 was still running 2 s after process 0 skipped (not here), and*",
+            "*xfail(raises=AssertionError) cannot tell what a process raises*leave*",
+            "XFAIL*test_xfail_and_wait - *process 0: known; process 1 was ended*",
+            "XFAIL*test_marked - marked",
+        ]
+    )
+    assert "timeout" not in result.stdout.str()
+
+
+def outcome(index, fate):
+    match fate:
+        case "skip":
+            return Outcome(process=index, status="raised", error="Skipped", message="s")
+        case "xfail":
+            return Outcome(process=index, status="raised", error="XFailed", message="x")
+        case "assert":
+            return Outcome(process=index, status="raised", error="AssertionError")
+        case "kill":
+            return Outcome(process=index, status="killed", message="2 s after that")
+    return Outcome(process=index, status=fate)
+
+
+KILLED = "process 1: x; process 0, 2 was ended, still running 2 s after that"
+
+
+@pytest.mark.parametrize(
+    ("fates", "wanted"),
+    [
+        ("skip skip", ("skip", "process 0: s")),
+        ("returned xfail", ("xfail", "process 1: x")),
+        ("skip xfail xfail", ("xfail", "process 1: x")),
+        ("kill xfail kill", ("xfail", KILLED)),
+        ("xfail assert", ("fail", "told")),
+        ("xfail died kill", ("fail", "told")),
+        ("xfail stuck", ("fail", "told")),
+        ("", ("fail", "told")),
+    ],
+)
+def test_a_failing_process_wins_over_one_that_xfails(fates, wanted):
+    outcomes = [outcome(i, fate) for i, fate in enumerate(fates.split())]
+    assert verdict(outcomes, "told") == wanted
+    assert verdict(outcomes[::-1], "told") == wanted  # the order is by cause
+
+
+def test_a_skip_beside_what_is_no_skip_is_told():
+    outcomes = [outcome(i, f) for i, f in enumerate(["xfail", "skip", "assert"])]
+    told = "process 1 did (s), process 0, 2 did not\n\ntold"
+    how, text = verdict(outcomes, "told")
+    assert (how, text.partition(": ")[2]) == ("fail", told)
+
+
+RUN_XFAIL = """
+    import jax, pytest
+    @pytest.mark.processes(1)
+    def test_goes_on():
+        pytest.xfail("known")
+        assert jax.process_index() == 7
+"""
+
+
+def test_runxfail_holds_in_processes_too(pytester):
+    pytester.makepyfile(RUN_XFAIL)
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--runxfail")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["process 0 raised AssertionError*"])
 
 
 WRONG = {

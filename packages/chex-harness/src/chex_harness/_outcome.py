@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 _LINES = 20
-SKIPPED = "Skipped"  # the name of what pytest.skip raises
+SKIPPED, XFAILED = "Skipped", "XFailed"  # the names of what pytest raises
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -18,10 +18,11 @@ class Outcome:
       process: its index.
       status: "returned", "raised" (by `SystemExit` too, and where the result could not
         be brought back), "died" (it ended without an answer), "stuck" (it
-        still ran at the timeout) or "killed" (after another one had failed).
+        still ran at the timeout) or "killed" (after another one had failed, skipped or
+        xfailed).
       value: what the function returned, with NumPy arrays in place of jax's.
       error: the name of the exception's type, where it raised.
-      message: the exception's text, where it raised.
+      message: the exception's text, where it raised; after what, where it was killed.
       traceback: the exception with its traceback, where it raised.
       exit_code: as `subprocess` has it: negative for a signal, n for `sys.exit(n)`;
         None where it was killed by us.
@@ -44,7 +45,7 @@ class Outcome:
     stack: str = ""
 
     def __str__(self) -> str:
-        head = f"process {self.process} {_fate(self)}, after {self.seconds:.1f} s"
+        head = f"process {self.process} {fate(self)}, after {self.seconds:.1f} s"
         if self.steps:
             head += f", at step {self.steps[-1]}"
         parts = [head]
@@ -71,10 +72,12 @@ class ProcessesError(AssertionError):
         self.outcomes = tuple(outcomes)
 
 
-def _fate(outcome: Outcome) -> str:
+def fate(outcome: Outcome) -> str:
+    """What became of it, in words that follow its name."""
     match outcome.status:
         case "raised":
-            return f"raised {outcome.error}"
+            left = {SKIPPED: "skipped", XFAILED: "xfailed"}.get(outcome.error or "")
+            return f"{left} ({outcome.message})" if left else f"raised {outcome.error}"
         case "died":
             code = outcome.exit_code
             if code is not None and code < 0:
@@ -83,7 +86,7 @@ def _fate(outcome: Outcome) -> str:
         case "stuck":
             return "was stuck and has been killed"
         case "killed":
-            return "was still running when another had failed, and has been killed"
+            return f"was still running {outcome.message}, and has been killed"
     return "returned"
 
 
@@ -91,9 +94,9 @@ def rank(outcome: Outcome) -> tuple[int, float]:
     """Sorts causes before what they caused, and the early before the late."""
     # A lost connection, and jax's own abort, tell that another process has gone.
     lost = "Gloo" in outcome.message or outcome.exit_code == -signal.SIGABRT
-    skipped = outcome.error == SKIPPED  # which others may be waiting for
+    left = outcome.error in {SKIPPED, XFAILED}  # which others may be waiting for
     order = ("raised", "died", "stuck", "killed", "returned")
-    return (2 if lost or skipped else order.index(outcome.status)), outcome.seconds
+    return (2 if lost or left else order.index(outcome.status)), outcome.seconds
 
 
 def main_stack(dump: str, worker: str) -> str:

@@ -7,6 +7,7 @@ devices, brings back what each returned, and leaves none behind.
 """
 
 import contextlib
+import dataclasses
 import json
 import math
 import operator
@@ -29,7 +30,7 @@ from chex_harness._faults import Fault
 from chex_harness._outcome import Outcome, ProcessesError
 
 _WORKER = str(Path(__file__).with_name("_worker.py").resolve())
-_GRACE = 2.0  # what others get to end by themselves after one has failed
+_GRACE = 2.0  # what others get to end by themselves after one has failed or skipped
 _PORT_TAKEN = ("address already in use", "no address added")  # jax 0.12 and 0.9
 
 
@@ -206,6 +207,11 @@ def _read(answer: Path) -> dict[str, Any]:
             }
 
 
+def _raised(answer: Path) -> bool:
+    with answer.open("rb") as file:
+        return pickle.load(file)["status"] == "raised"  # noqa: S301  (our own worker)
+
+
 def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -221,6 +227,7 @@ class _Job:
         self._folder = Path(folder)
         self._start = time.monotonic()
         self._ended: dict[int, float] = {}
+        self._failed: list[int] = []  # or skipped, or xfailed
         self._stacks: set[int] = set()
         self._group: int | None = None
         self._all: list[subprocess.Popen[bytes]] = []
@@ -253,7 +260,7 @@ class _Job:
                 time.sleep(0.02)
                 if not began and self._all_began():
                     began, deadline = True, time.monotonic() + timeout
-                if fail_fast and any(p.returncode is not None for p in self._all):
+                if fail_fast and self._failed:
                     grace = min(grace, time.monotonic() + _GRACE)
             timed_out = time.monotonic() >= deadline
             left = self._waiting()
@@ -261,10 +268,11 @@ class _Job:
             if not left:
                 self._let_go()
             codes = [p.poll() for p in self._all]
-            return [
+            found = [
                 self._outcome(i, codes[i], stuck=timed_out and i in left)
                 for i in range(len(self._all))
             ]
+            return [self._told_why(outcome, found) for outcome in found]
         finally:
             self._end()
 
@@ -272,9 +280,13 @@ class _Job:
         """Those that have neither answered nor ended."""
         waiting = []
         for index, process in enumerate(self._all):
-            over = process.poll() is not None or self._answer(index).exists()
-            if over:
-                self._ended.setdefault(index, time.monotonic() - self._start)
+            if index in self._ended:
+                continue
+            ended, answered = process.poll() is not None, self._answer(index).exists()
+            if ended or answered:
+                self._ended[index] = time.monotonic() - self._start
+                if not answered or _raised(self._answer(index)):
+                    self._failed.append(index)
             else:
                 waiting.append(index)
         return waiting
@@ -325,6 +337,13 @@ class _Job:
         if index in self._stacks and not found["stack"]:
             found["stack"] = "no answer to a signal: it is stopped, or not yet in fn"
         return Outcome(status="stuck" if stuck else "killed", **found)
+
+    def _told_why(self, outcome: Outcome, every: list[Outcome]) -> Outcome:
+        if outcome.status != "killed":
+            return outcome
+        first = every[self._failed[0]]
+        after = f"{_GRACE:g} s after process {first.process} {_outcome.fate(first)}"
+        return dataclasses.replace(outcome, message=after)
 
     def _end(self) -> None:
         if self._group is not None:
