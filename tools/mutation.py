@@ -40,6 +40,7 @@ MODULES = {
     "mnist-gan": ["exits", "topologies", "typed"],
     "optax-chains": ["decay_mask", "epsilon", "migrate", "report", "slots"],
 }
+_MARK = ".mutation"  # in a folder that this program may delete
 _SETTINGS = """[mutmut]
 source_paths=src
 only_mutate=
@@ -79,21 +80,39 @@ def copy(project: str, away: Path) -> Path:
 
     Returns:
       The copy's folder. It stands as deep as the project does in the tree.
+
+    Raises:
+      MutationError: if there is no such place, or git knows no files.
     """
     folder = folder_of(project)
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", str(folder)],  # noqa: S607  (from the path)
-        check=True,
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-    ).stdout
-    shutil.rmtree(away, ignore_errors=True)
-    for name in filter(None, listed.split("\0")):
-        if (ROOT / name).is_file():
-            (away / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, away / name)
+    command = ["git", "ls-files", "-z", str(folder)]
+    try:
+        listed = subprocess.run(
+            command, check=True, capture_output=True, text=True, cwd=ROOT
+        ).stdout
+        _empty(away)
+        for name in filter(None, listed.split("\0")):
+            if (ROOT / name).is_file():
+                (away / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(ROOT / name, away / name)
+    except subprocess.CalledProcessError as error:
+        said = error.stderr.strip()
+        raise MutationError(f"git cannot list the files of {folder} ({said})") from None
+    except OSError as error:
+        raise MutationError(f"the copy cannot be made: {error}") from error
     return away / folder
+
+
+def _empty(away: Path) -> None:
+    """Makes an empty folder; one with anything but an earlier copy is left alone."""
+    if away.is_dir() and any(away.iterdir()):
+        if not (away / _MARK).exists():
+            raise MutationError(
+                f"--away {away} holds other things; delete it or take another"
+            )
+        shutil.rmtree(away)
+    away.mkdir(parents=True, exist_ok=True)
+    (away / _MARK).touch()
 
 
 def folder_of(project: str) -> Path:
@@ -173,7 +192,7 @@ def run(project: str, modules: list[str], away: Path) -> str:
     Args:
       project: its distribution's name.
       modules: which, without their underscore.
-      away: a folder for the copy; it is made anew.
+      away: a folder for the copy: none, an empty one, or that of an earlier run.
 
     Returns:
       The report: a table, and the survivors.

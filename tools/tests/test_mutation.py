@@ -1,3 +1,4 @@
+import shutil
 import subprocess
 
 import pytest
@@ -118,3 +119,34 @@ def test_other_modules_are_refused(tool, capsys):
         tool.main(["optax-chains", "-m", "clip", "--away", "x"])
     said = "clip is not among the modules that compile nothing; take decay_mask,"
     assert said in capsys.readouterr().err
+
+
+def test_a_folder_that_holds_other_things_is_left_alone(
+    tool, project, tmp_path, capsys
+):
+    away = tmp_path / "away"
+    away.mkdir()
+    (away / "mine.txt").write_text("mine")
+    assert tool.main(["one-two", "--away", str(away)]) == 2
+    said = capsys.readouterr().err
+    assert said == (
+        f"mutation.py: --away {away} holds other things; delete it or take another\n"
+    )
+    assert (away / "mine.txt").read_text() == "mine"
+    assert tool.main(["one-two", "--away", str(away / "mine.txt")]) == 2
+    assert "mutation.py: the copy cannot be made: " in capsys.readouterr().err
+
+
+def test_an_earlier_copy_is_made_anew(tool, project, tmp_path):
+    away = tmp_path / "away"
+    (tool.copy("one-two", away) / "old.txt").write_text("")
+    assert not (tool.copy("one-two", away) / "old.txt").exists()
+    assert (away / "packages/one-two/README.md").exists()
+
+
+def test_outside_of_a_repository(tool, project, tmp_path, capsys):
+    shutil.rmtree(project / ".git")
+    assert tool.main(["one-two", "--away", str(tmp_path / "away")]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("mutation.py: git cannot list the files of packages/one-two")
+    assert not (tmp_path / "away").exists()
