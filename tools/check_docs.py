@@ -9,7 +9,8 @@ of a code cell of that page. The sources are read, not imported.
 
 No example is asked of what is not called by hand: exceptions, NamedTuples, Protocols
 and enums, dataclasses without public methods, and constants. They show in the examples
-of what makes them. The exit code is 1 if anything lacks something.
+of what makes them. The exit code is 1 if anything lacks something, and 2 if a file
+cannot be read.
 """
 
 import argparse
@@ -25,6 +26,10 @@ CANNOT_RUN = {
     "rlax_agents.from_gymnax": "gymnax is big, and `nox -s peers-rlax_agents` runs it",
 }
 _FIELDS_ONLY = {"NamedTuple", "Protocol", "IntEnum", "Enum", "TypedDict"}
+
+
+class DocsError(Exception):
+    """A file is not what it should be."""
 
 
 class Name(NamedTuple):
@@ -44,18 +49,38 @@ class Name(NamedTuple):
 
 
 def public_names(root: Path) -> list[Name]:
-    """Reads all packages below `packages/`, and their pages below `docs/api/`."""
+    """Reads all packages below `packages/`, and their pages below `docs/api/`.
+
+    Raises:
+      DocsError: if a source is not Python, a file not text, or there is no package.
+    """
     found = []
     for init in sorted(root.glob("packages/*/src/*/__init__.py")):
         page = root / f"docs/api/{init.parent.name}.md"
-        text = page.read_text(encoding="utf-8") if page.exists() else ""
+        text = _read(page) if page.exists() else ""
         for file in [init, *sorted(init.parent.glob("[!_]*.py"))]:
             found += _names_of(init.parent.parent, file, text)
+    if not found:
+        raise DocsError(f"{root} has no packages/*/src/*/__init__.py")
     return found
 
 
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DocsError(f"{file}: cannot be read ({error})") from error
+
+
+def _parse(file: Path) -> ast.Module:
+    try:
+        return ast.parse(_read(file))
+    except (SyntaxError, ValueError) as error:
+        raise DocsError(f"{file}: is no Python ({error})") from error
+
+
 def _names_of(source: Path, file: Path, page: str) -> list[Name]:
-    tree = ast.parse(file.read_text(encoding="utf-8"))
+    tree = _parse(file)
     parts = file.relative_to(source).with_suffix("").parts
     module = ".".join(part for part in parts if part != "__init__")
     homes = {
@@ -67,7 +92,7 @@ def _names_of(source: Path, file: Path, page: str) -> list[Name]:
     found = []
     fence = re.compile(r"^```\{code-cell\}.*?^```", re.MULTILINE | re.DOTALL)
     cells = "\n".join(fence.findall(page))
-    for name in _all_of(tree):
+    for name in _all_of(tree, file):
         home, own = homes.get(name, (module, name))
         definition = _definition(source, home, own)
         full = f"{module}.{name}"
@@ -83,10 +108,16 @@ def _names_of(source: Path, file: Path, page: str) -> list[Name]:
     return found
 
 
-def _all_of(tree: ast.Module) -> list[str]:
+def _all_of(tree: ast.Module, file: Path) -> list[str]:
     for node in tree.body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
-            return sorted(ast.literal_eval(node.value))
+            try:
+                return sorted(ast.literal_eval(node.value))
+            except (ValueError, TypeError) as error:
+                raise DocsError(
+                    f"{file}: __all__ is {ast.unparse(node.value)!r}, wanted a list of "
+                    "names"
+                ) from error
     return []
 
 
@@ -95,7 +126,7 @@ def _definition(source: Path, module: str, name: str) -> ast.stmt | None:
     file = source.joinpath(*module.split("."))
     file = file / "__init__.py" if file.is_dir() else file.with_suffix(".py")
     last = None  # overloads come before what has the docstring
-    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+    for node in _parse(file).body:
         if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name:
             last = node
     return last
@@ -186,12 +217,10 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--root", type=Path, default=ROOT, help="default: this clone")
     asked = parser.parse_args(arguments)
-    names = public_names(asked.root)
-    if not names:
-        print(
-            f"check_docs.py: {asked.root} has no packages/*/src/*/__init__.py",
-            file=sys.stderr,
-        )
+    try:
+        names = public_names(asked.root)
+    except DocsError as error:
+        print(f"check_docs.py: {error}", file=sys.stderr)
         return 2
     print(table(names))
     if asked.all:

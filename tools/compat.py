@@ -99,7 +99,7 @@ def run(chosen: Iterable[Cell], nox: Callable[[str], int]) -> dict[Cell, Outcome
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Returns the exit code: 0 if all passed, 1 if something failed."""
+    """Returns the exit code: 0 if all passed, 1 if not, 2 if nothing can run."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -108,10 +108,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--short", action="store_true", help="run few of the tests")
     asked = parser.parse_args(arguments)
     nox = [sys.executable, "-m", "nox", "--noxfile", str(ROOT / "noxfile.py")]
-    listed = subprocess.run(
-        [*nox, "-l"], check=True, capture_output=True, text=True
-    ).stdout
-    found = cells(listed)
+    listed = subprocess.run([*nox, "-l"], check=False, capture_output=True, text=True)
+    if listed.returncode:
+        said = (listed.stderr or listed.stdout).strip().splitlines() or ["no reason"]
+        parser.error(f"nox cannot list its sessions ({said[-1]}); is nox installed?")
+    found = cells(listed.stdout)
     known = {cell.project for cell in found}
     if unknown := set(asked.project) - known:
         parser.error(f"{min(unknown)}: there is none; take {', '.join(sorted(known))}")
@@ -121,6 +122,12 @@ def main(arguments: list[str] | None = None) -> int:
         if cell.project in (asked.project or known)
         and cell.versions in (asked.set or SETS)
     ]
+    if not chosen:
+        sets = sorted(
+            {cell.versions for cell in found if cell.project in asked.project}
+        )
+        which = ", ".join(asked.project)
+        parser.error(f"nothing to run: of {which} take {', '.join(sets)}")
     extra = ["--", "short"] if asked.short else []
 
     def call(session: str) -> int:

@@ -51,6 +51,18 @@ IGNORED = [
 ]
 
 
+def every_workflow() -> list[str]:
+    """The repository's workflows.
+
+    Raises:
+      LintError: if there is none.
+    """
+    found = sorted(map(str, ROOT.glob(".github/workflows/*.yml")))
+    if not found:
+        raise LintError(f"{ROOT} has no .github/workflows/*.yml")
+    return found
+
+
 def install(home: Path) -> Path:
     """Installs what the lock file names, unless it is there.
 
@@ -58,16 +70,19 @@ def install(home: Path) -> Path:
       The folder of modules.
 
     Raises:
-      LintError: if npm cannot.
+      LintError: if npm cannot, or there is no such place.
     """
     modules = home / "node_modules"
     wanted = (SOURCE / LOCK).read_text()
     done = home / "installed.json"  # written last, so half an install does not count
     if done.exists() and done.read_text() == wanted:
         return modules
-    home.mkdir(parents=True, exist_ok=True)
-    for name in ("package.json", LOCK):
-        shutil.copy(SOURCE / name, home)
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        for name in ("package.json", LOCK):
+            shutil.copy(SOURCE / name, home)
+    except OSError as error:
+        raise LintError(f"--home {home}: cannot be written to ({error})") from error
     said = _run("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", cwd=home)
     if said.returncode:
         errors = re.findall(r"npm error (?:code )?(.*\S)", said.stderr)
@@ -145,9 +160,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("files", nargs="*", help="default: .github/workflows/*.yml")
     parser.add_argument("--home", type=Path, required=True, help="where to install")
     asked = parser.parse_args(arguments)
-    every = sorted(map(str, ROOT.glob(".github/workflows/*.yml")))
     try:
-        found = find(install(asked.home), asked.files or every)
+        files = asked.files or every_workflow()
+        found = find(install(asked.home), files)
     except LintError as error:
         print(f"lint_workflows.py: {error}", file=sys.stderr)
         return 2

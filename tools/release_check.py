@@ -141,9 +141,7 @@ def check_api(folder: Path) -> str:
     module = folder.name.replace("-", "_")
     source = str((folder / "src").relative_to(ROOT))
     command = ["griffe", "check", module, "--search", source, "--against", tag]
-    done = subprocess.run(
-        command, check=False, capture_output=True, text=True, cwd=ROOT
-    )
+    done = _start(command, cwd=ROOT)
     broken = (done.stdout + done.stderr).strip()
     if not done.returncode:
         return f"nothing broke since {tag}"
@@ -239,6 +237,8 @@ def rehearse(name: str, out: Path | None, pythons: list[str]) -> None:
     """
     tag = os.environ.get("GITHUB_REF_NAME", "")
     folder = release.package_folder(ROOT, name)
+    if out is not None:
+        _make(out)
     if tag.startswith(f"{name}-v"):
         release.check_tag(ROOT, tag)
         say(f"tag {tag} is what pyproject.toml and CHANGELOG.md say")
@@ -259,19 +259,37 @@ def rehearse(name: str, out: Path | None, pythons: list[str]) -> None:
                 test_installed(folder, address, python, place)
                 say(f"the tests pass against the wheel on Python {python}")
         if out is not None:
-            out.mkdir(parents=True, exist_ok=True)
             for file in (wheel, sdist):
                 shutil.copy(file, out)
             say(f"kept in {out}")
 
 
+def _make(out: Path) -> None:
+    """Makes the folder for what is kept: at the start, not after minutes of tests."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CheckError(f"--out {out}: cannot be a folder ({error})") from error
+
+
 def _run(*command: object, cwd: Path | None = None) -> str:
     words = [str(word) for word in command]
-    done = subprocess.run(words, check=False, capture_output=True, text=True, cwd=cwd)
+    done = _start(words, cwd=cwd)
     if done.returncode:
         said = (done.stderr or done.stdout).strip()
         raise CheckError(f"{' '.join(words[:3])} ...: {said}")
     return done.stdout
+
+
+def _start(words: list[str], *, cwd: Path | None) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(
+            words, check=False, capture_output=True, text=True, cwd=cwd
+        )
+    except FileNotFoundError as error:
+        raise CheckError(
+            f"{words[0]} is not installed; run this by nox -s release-check -- ..."
+        ) from error
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -146,6 +146,35 @@ def test_a_folder_without_packages_is_an_error(tool, tmp_path, capsys):
     assert f"{tmp_path} has no packages/*/src/*/__init__.py" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "broken",
+    [
+        ("packages/x-y/src/x_y/_makers.py", b"def (", "is no Python (invalid syntax"),
+        ("packages/x-y/src/x_y/_makers.py", b"\xff", "cannot be read ('utf-8'"),
+        ("packages/x-y/src/x_y/_makers.py", None, "cannot be read ([Errno 2]"),
+        ("packages/x-y/src/x_y/__init__.py", b"x = \0", "is no Python"),
+        (
+            "packages/x-y/src/x_y/__init__.py",
+            b"__all__ = [*X]",
+            "__all__ is '[*X]', wanted a list of names",
+        ),
+        ("docs/api/x_y.md", b"\xff", "cannot be read ('utf-8'"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_one_line_and_exit_code_2(
+    tool, root, capsys, broken
+):
+    file, content, complaint = broken
+    if content is None:
+        (root / file).unlink()
+    else:
+        (root / file).write_bytes(content)
+    assert tool.main(["--root", str(root)]) == 2
+    said = capsys.readouterr()
+    assert said.err.startswith(f"check_docs.py: {root / file}: {complaint}")
+    assert (said.out, said.err.count("\n")) == ("", 1)
+
+
 def test_help_says_what_is_exempt(tool, capsys):
     with pytest.raises(SystemExit) as end:
         tool.main(["--help"])

@@ -50,3 +50,25 @@ def test_an_unknown_project_is_said(tool, capsys):
     assert (
         "none: there is none; take arrow-jax, chex-harness" in capsys.readouterr().err
     )
+
+
+def test_a_set_that_a_project_has_not_is_said(tool, capsys):
+    with pytest.raises(SystemExit) as caught:
+        tool.main(["arrow-jax", "--set", "tagged"])
+    assert caught.value.code == 2
+    assert (
+        "nothing to run: of arrow-jax take floor, newest, pinned"
+        in capsys.readouterr().err
+    )
+
+
+def test_a_noxfile_that_fails_is_one_line(tool, monkeypatch, tmp_path, capsys):
+    (tmp_path / "noxfile.py").write_text("raise ValueError('broken')\n")
+    monkeypatch.setattr(tool, "ROOT", tmp_path)
+    with pytest.raises(SystemExit) as caught:
+        tool.main([])
+    assert caught.value.code == 2
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said.endswith(
+        "nox cannot list its sessions (ValueError: broken); is nox installed?"
+    )

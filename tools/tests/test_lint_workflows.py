@@ -130,3 +130,14 @@ def test_help(tool, capsys):
         tool.main(["--help"])
     assert end.value.code == 0
     assert "comes from npm, by the hash in" in capsys.readouterr().out
+
+
+def test_no_workflow_and_no_place_are_one_line(tool, monkeypatch, tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    assert tool.main(["--home", str(tmp_path / "file")]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"lint_workflows.py: --home {tmp_path / 'file'}: cannot be")
+    monkeypatch.setattr(tool, "ROOT", tmp_path)
+    assert tool.main(["--home", str(tmp_path / "home")]) == 2
+    said = capsys.readouterr().err
+    assert said == f"lint_workflows.py: {tmp_path} has no .github/workflows/*.yml\n"

@@ -175,3 +175,26 @@ def test_an_unknown_package_is_one_line_and_exit_code_2(tool, capsys):
     said = capsys.readouterr().err
     assert said.startswith("release_check.py: package 'x': there is none; take arrow")
     assert said.count("\n") == 1
+
+
+def test_a_program_that_is_not_installed_is_one_line(
+    tool, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert tool.main(["optax-chains"]) == 2
+    assert capsys.readouterr().err == (
+        "release_check.py: uv is not installed; run this by nox -s release-check -- "
+        "...\n"
+    )
+
+
+def test_a_place_to_keep_things_that_is_a_file_is_said_first(
+    tool, tmp_path, monkeypatch, capsys
+):
+    (tmp_path / "dist").write_text("")
+    monkeypatch.setenv("PATH", str(tmp_path))  # nothing is built
+    for out in (tmp_path / "dist", tmp_path / "dist/below"):
+        assert tool.main(["optax-chains", "--out", str(out)]) == 2
+        said = capsys.readouterr().err
+        assert said.startswith(f"release_check.py: --out {out}: cannot be a folder (")
+        assert said.count("\n") == 1
