@@ -209,6 +209,9 @@ def test_places_that_there_are_not(edit):
 def test_the_last_row_may_wait_and_a_batch_may_be_of_one():
     state = {**STATE, "pending": (7,), "batch_size": 1}
     assert read_state(state, ORDER, 6, MANIFEST) == (Position(1, 2, 3, (7,)), 1, 6)
+    one = {**MANIFEST, "rows": 1}
+    state = make_state(Position(0, 0), ORDER, 6, one)
+    assert read_state(state, ORDER, 6, one) == (Position(0, 0), 6, 6)
     bare = {**STATE, "pending": []}
     empty = {**MANIFEST, "rows": 0}
     assert refusal({**bare, "manifest": empty}, manifest=empty).startswith(
@@ -231,6 +234,14 @@ def test_the_last_row_may_wait_and_a_batch_may_be_of_one():
             (
                 "saved with shuffle=True, seed=3, this loader has shuffle=False, which "
                 "is another order of rows. Make it with "
+                "Loader(..., shuffle=True, seed=3)"
+            ),
+        ),
+        (
+            {"shuffle": False, "last": "drop"},
+            (
+                "saved with shuffle=True, seed=3, this loader has shuffle=False, "
+                "last='drop', which is another order of rows. Make it with "
                 "Loader(..., shuffle=True, seed=3)"
             ),
         ),
