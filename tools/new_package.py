@@ -3,8 +3,9 @@
 python3 tools/new_package.py jraph-kit "Graphs of any size in jitted networks" \
         --needs "jax>=0.9" --needs "jraph==0.0.6.dev0"
 
-It adds the module to the lists in pyproject.toml, of what is checked for types and for
-imports, and names what is left to do. jax is always among the needs.
+It also writes the package's page in docs/api, adds the module to the lists in
+pyproject.toml, of what is checked for types and for imports, and names what is left to
+do. jax is always among the needs.
 """
 
 import argparse
@@ -14,7 +15,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-TEMPLATE = Path(__file__).resolve().parent / "template" / "package"
+TEMPLATE = Path(__file__).resolve().parent / "template"
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _NEED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(\[[\w,.-]+\])?\s*[^\"\\\x00-\x1f]*")
 _FLOOR = re.compile(r"[>=]=\s*\d")
@@ -27,13 +28,21 @@ _LISTS = [
     ("tool.importlinter.contracts", "source_modules", "{module}"),
 ]
 
+# Where packages stand in an order or with words that somebody chooses.
+_PLACES = [
+    "README.md: a row in its table",
+    "docs/index.md: a row in its table, and generated/NAME in its contents",
+    "docs/_pages.py: in PACKAGES",
+    ".github/ISSUE_TEMPLATE/bug.yml: in the options",
+]
+
 
 class NewPackageError(Exception):
     """The package cannot be made; nothing has been written."""
 
 
 def new_package(root: Path, name: str, about: str, needs: list[str]) -> Path:
-    """Makes `packages/<name>`.
+    """Makes `packages/<name>` and `docs/api/<module>.md`.
 
     Args:
       root: the repository.
@@ -78,8 +87,11 @@ def new_package(root: Path, name: str, about: str, needs: list[str]) -> Path:
     if not sources:
         raise NewPackageError(f"{TEMPLATE} holds no template: git checkout tools")
     settings = with_module(settings, name=name, module=module)
+    places = {"package": folder, "docs": root / "docs/api"}
     for source in sources:
-        _write(source, folder, words)
+        kind, *below = source.relative_to(TEMPLATE).parts
+        parts = [part.replace("module", module) for part in below]
+        _write(source, places[kind].joinpath(*parts), words)
     (folder / "LICENSE").write_bytes(licence)
     (root / "pyproject.toml").write_text(settings, encoding="utf-8")
     return folder
@@ -144,10 +156,7 @@ def with_module(settings: str, *, name: str, module: str) -> str:
     return settings
 
 
-def _write(source: Path, folder: Path, words: dict[str, str]) -> None:
-    below = source.relative_to(TEMPLATE)
-    parts = [words["@MODULE@"] if part == "module" else part for part in below.parts]
-    target = folder.joinpath(*parts)
+def _write(source: Path, target: Path, words: dict[str, str]) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     text = source.read_text(encoding="utf-8")
     for word, meaning in words.items():
@@ -170,7 +179,10 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"new_package.py: {error}", file=sys.stderr)
         return 2
     module = found.name.replace("-", "_")
-    print(f"{folder.relative_to(ROOT)}: give it a row in README.md's table, then type")
+    print(f"{folder.relative_to(ROOT)} is made. It is still to be named in:")
+    for place in _PLACES:
+        print(f"  {place}")
+    print("and then, type:")
     print("  uv lock")
     print(f"  python3 tools/run.py tests-{module} lint types")
     others = [need for need in found.needs if not re.match(r"jax\b(?!-)", need)]

@@ -1,3 +1,4 @@
+import re
 import shutil
 import subprocess
 import sys
@@ -22,7 +23,7 @@ def repository(tmp_path):
     return tmp_path
 
 
-def test_the_package_is_complete(load, repository):
+def test_the_package_is_complete(load, repository, capsys):
     needs = ["jraph==0.0.6.dev0", "jax>=0.9"]
     folder = load("new_package").new_package(repository, "jraph-kit", "Graphs", needs)
     project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
@@ -30,6 +31,10 @@ def test_the_package_is_complete(load, repository):
     assert project["dependencies"] == sorted(needs)
     assert (folder / "src/jraph_kit/py.typed").exists()
     assert (folder / "LICENSE").exists()
+    assert load("check_docs").main(["--root", str(repository)]) == 1  # the harness's
+    said = capsys.readouterr()
+    assert re.search(r"^jraph_kit +1 +1 +1 +0 +0$", said.out, re.MULTILINE)
+    assert "jraph_kit" not in said.err
     left = [p for p in folder.rglob("*") if p.is_file() and "@" in p.read_text()]
     assert [p.name for p in left if "@NAME@" in p.read_text()] == []
 
@@ -145,7 +150,12 @@ def test_the_command_says_what_is_left_to_do(load, repository, monkeypatch, caps
     monkeypatch.setattr(program, "ROOT", repository)
     assert program.main(["a-kit", "A", "--needs", "numpy>=2"]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "packages/a-kit: give it a row in README.md's table, then type",
+        "packages/a-kit is made. It is still to be named in:",
+        "  README.md: a row in its table",
+        "  docs/index.md: a row in its table, and generated/NAME in its contents",
+        "  docs/_pages.py: in PACKAGES",
+        "  .github/ISSUE_TEMPLATE/bug.yml: in the options",
+        "and then, type:",
         "  uv lock",
         "  python3 tools/run.py tests-a_kit lint types",
         "lint asks that something in src/ imports numpy>=2",

@@ -49,6 +49,15 @@ def test_the_readme_has_an_install_line_for_every_package(package):
 
 
 @for_each_package
+def test_the_form_for_bugs_and_the_site_name_every_package(package):
+    form = (ROOT / ".github/ISSUE_TEMPLATE/bug.yml").read_text()
+    assert re.search(rf"options: \[.*\b{package.name}\b.*\]", form)
+    index = (ROOT / "docs/index.md").read_text()
+    assert f"\ngenerated/{package.name}\n" in index
+    assert f"| [{package.name}](generated/{package.name}.md) |" in index
+
+
+@for_each_package
 def test_every_package_is_complete(package):
     module = package.name.replace("-", "_")
     for file in ("README.md", "CHANGELOG.md", "LICENSE", f"src/{module}/py.typed"):
