@@ -1,5 +1,6 @@
 """What holds for the repository as a whole, whichever packages it has."""
 
+import fnmatch
 import re
 import tomllib
 from pathlib import Path
@@ -36,6 +37,21 @@ def test_ci_runs_the_command_for_tests_that_the_readme_has():
     command = "python3 tools/run.py tests"
     assert command in (ROOT / "README.md").read_text().splitlines()
     assert command in (ROOT / ".ci/run").read_text().splitlines()
+
+
+def test_hooks_leave_out_what_lint_does():
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text()
+    (exclude,) = re.findall(r"^exclude: (\S+)", hooks, re.MULTILINE)
+    tool = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
+    (template,) = tool["ruff"]["extend-exclude"]
+    for file in (ROOT / template).rglob("*"):
+        assert re.match(exclude, file.relative_to(ROOT).as_posix())
+    # A hook names files by their whole path, and codespell then matches that.
+    skip = tool["codespell"]["skip"].split(",")
+    named = ["integration/tests/test_cli.py", "./integration/tests/test_cli.py"]
+    for name in named:
+        assert any(fnmatch.fnmatchcase(name, pattern) for pattern in skip)
+    assert set(re.findall(r"repo: (\S+)", hooks)) == {"local"}
 
 
 @for_each_package
