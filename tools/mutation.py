@@ -9,6 +9,7 @@ copy of the project in DIR, and runs the tests of the same name: `src/x/_order.p
 let pass: a missing test, or code that does not matter.
 
 Only modules that compile nothing are worth it, a test a second; MODULES lists them.
+The programs in tools/ are the project `tools`; theirs start git, which takes longer.
 """
 
 import argparse
@@ -38,15 +39,16 @@ MODULES = {
         "window",
     ],
     "mnist-gan": ["exits", "topologies", "typed"],
+    "tools": ["affected", "release"],
     "optax-chains": ["decay_mask", "epsilon", "migrate", "report", "slots"],
 }
 _MARK = ".mutation"  # in a folder that this program may delete
 _SETTINGS = """[mutmut]
-source_paths=src
+source_paths={source}
 only_mutate=
 {files}
 also_copy=
-  README.md
+{others}
 pytest_add_cli_args=
   -p
   no:cacheprovider
@@ -55,6 +57,8 @@ pytest_add_cli_args_test_selection=
 use_git_change_detection=false
 track_dependencies=false
 """
+# What the tests of tools/ read of the rest; in the copy it lies in the tools' folder.
+_READ = ["pyproject.toml", "packages/*/pyproject.toml", "integration/pyproject.toml"]
 
 
 class Mutant(NamedTuple):
@@ -85,7 +89,8 @@ def copy(project: str, away: Path) -> Path:
       MutationError: if there is no such place, or git knows no files.
     """
     folder = folder_of(project)
-    command = ["git", "ls-files", "-z", str(folder)]
+    others = _READ if project == "tools" else []
+    command = ["git", "ls-files", "-z", str(folder), *others]
     try:
         listed = subprocess.run(
             command, check=True, capture_output=True, text=True, cwd=ROOT
@@ -93,8 +98,10 @@ def copy(project: str, away: Path) -> Path:
         _empty(away)
         for name in filter(None, listed.split("\0")):
             if (ROOT / name).is_file():
-                (away / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(ROOT / name, away / name)
+                inside = Path(name).is_relative_to(folder)
+                target = away / name if inside else away / folder / name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(ROOT / name, target)
     except subprocess.CalledProcessError as error:
         said = error.stderr.strip()
         raise MutationError(f"git cannot list the files of {folder} ({said})") from None
@@ -117,23 +124,36 @@ def _empty(away: Path) -> None:
 
 def folder_of(project: str) -> Path:
     """Where a project is, from the root."""
-    if project == "mnist-gan":
-        return Path("integration")
-    return Path("packages", project)
+    own = {"mnist-gan": "integration", "tools": "tools"}
+    return Path(own.get(project, f"packages/{project}"))
+
+
+def source_of(project: str, module: str) -> str:
+    """Where a module is, from the project's folder."""
+    if project == "tools":
+        return f"{module}.py"
+    return f"src/{project.replace('-', '_')}/_{module}.py"
 
 
 def write_settings(folder: Path, project: str, modules: Iterable[str]) -> None:
     """Tells mutmut which files to change and which tests to run."""
-    source = f"src/{project.replace('-', '_')}"
-    files = "\n".join(f"  {source}/_{module}.py" for module in modules)
-    tests = "\n".join(f"  tests/test_{module}.py" for module in modules)
-    settings = _SETTINGS.format(files=files, tests=tests)
+    modules, tools = list(modules), project == "tools"
+    lists = {
+        "files": [source_of(project, module) for module in modules],
+        "others": ["tests", "pytest.ini"] if tools else ["README.md"],
+        "tests": [f"tests/test_{module}.py" for module in modules],
+    }
+    words = {
+        key: "\n".join(f"  {e}" for e in entries) for key, entries in lists.items()
+    }
+    settings = _SETTINGS.format(source="." if tools else "src", **words)
     (folder / "setup.cfg").write_text(settings)
 
 
 def read_fates(printed: str) -> list[Mutant]:
     """Reads what `mutmut results --all true` prints."""
-    found = re.findall(r"^\s*(\S+\._(\w+)\.\S+): (\w[\w ]*)$", printed, re.MULTILINE)
+    line = r"^\s*((?:\S+\._)?(\w+)\.x\S+): (\w[\w ]*)$"
+    found = re.findall(line, printed, re.MULTILINE)
     return [Mutant(*entry) for entry in found]
 
 

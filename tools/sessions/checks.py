@@ -53,12 +53,16 @@ def random_order_tools(session: nox.Session) -> None:
 @nox.session(python=NEWEST, default=False)
 def mutation(session: nox.Session) -> None:
     """List changes to the code that no test notices: `-- arrow-jax [-m buckets]`."""
-    names = {path.name: path for path in PACKAGES} | {"mnist-gan": INTEGRATION}
-    path = names.get(next(iter(session.posargs), ""))
-    if path is None:
-        session.error(f"name a project: {', '.join(names)}")
-    session.install("-e", str(path), test_group(path), "mutmut>=3.8")
-    away = Path(session.create_tmp()) / path.name
+    paths = {path.name: path for path in PACKAGES} | {"mnist-gan": INTEGRATION}
+    name = next(iter(session.posargs), "")
+    if name == "tools":
+        session.install(*TOOLS, "-e", str(HARNESS))
+    elif name in paths:
+        path = paths[name]
+        session.install("-e", str(path), test_group(path), "mutmut>=3.8")
+    else:
+        session.error(f"name a project: {', '.join([*paths, 'tools'])}")
+    away = Path(session.create_tmp()) / name
     session.run("python", "tools/mutation.py", *session.posargs, f"--away={away}")
 
 

@@ -1,3 +1,4 @@
+import configparser
 import shutil
 import subprocess
 
@@ -16,6 +17,7 @@ RESULTS = """\
     x._a.x_f__mutmut_2: survived
     x._a.xǁBoxǁopen__mutmut_1: no tests
     x._long_name.x_g__mutmut_1: survived
+    program.x_main__mutmut_4: timeout
 """
 
 
@@ -30,6 +32,7 @@ def test_each_fate_is_read(tool):
         ("x._a.x_f__mutmut_2", "a", "survived"),
         ("x._a.xǁBoxǁopen__mutmut_1", "a", "no tests"),
         ("x._long_name.x_g__mutmut_1", "long_name", "survived"),
+        ("program.x_main__mutmut_4", "program", "timeout"),
     ]
 
 
@@ -59,7 +62,8 @@ def test_the_table_counts_each_module_and_all(tool):
         "|---|---|---|---|---|",
         "| a | 3 | 1 | 0 | 2 |",
         "| long_name | 1 | 0 | 1 | 0 |",
-        "| all | 4 | 1 | 1 | 2 |",
+        "| program | 1 | 1 | 0 | 0 |",
+        "| all | 5 | 2 | 1 | 2 |",
     ]
 
 
@@ -67,7 +71,7 @@ def test_every_module_has_its_test(tool):
     for project, modules in tool.MODULES.items():
         folder = tool.ROOT / tool.folder_of(project)
         for module in modules:
-            source = folder / "src" / project.replace("-", "_") / f"_{module}.py"
+            source = folder / tool.source_of(project, module)
             assert source.exists(), source
             assert (folder / f"tests/test_{module}.py").exists(), module
 
@@ -106,6 +110,20 @@ def test_survivors_are_listed(tool, project, tmp_path, capfd):
     assert "  + return n - 1 if n > 0 else 0" not in printed
     assert not (away / "packages/one-two/untracked.txt").exists()
     assert not (project / "packages/one-two/mutants").exists()
+
+
+def test_programs_have_beside_them_what_their_tests_read(tool, tmp_path):
+    folder = tool.copy("tools", tmp_path / "away")
+    assert folder == tmp_path / "away/tools"
+    tool.write_settings(folder, "tools", ["affected"])
+    settings = configparser.ConfigParser()
+    settings.read(folder / "setup.cfg")
+    assert settings["mutmut"]["source_paths"] == "."
+    assert settings["mutmut"]["only_mutate"].split() == ["affected.py"]
+    assert (folder / "affected.py").exists()
+    # In a copy of the copy, mutants/tests/test_affected.py looks three folders up.
+    for name in ("pyproject.toml", "packages/arrow-jax", "integration"):
+        assert (folder / name).exists()
 
 
 def test_tests_that_fail_without_a_change_are_said(tool, project, tmp_path, capfd):
