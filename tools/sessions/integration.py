@@ -47,7 +47,9 @@ def nightly(session: nox.Session) -> None:
     session.run("pytest", "--forbid-skips", "--nightly", *session.posargs)
 
 
-@nox.session(name="minimums-mnist_gan", python=OLDEST, default=False)
+@nox.session(
+    name="minimums-mnist_gan", python=OLDEST, tags=["mnist-gan"], default=False
+)
 def minimums_mnist_gan(session: nox.Session) -> None:
     """Test the MNIST GAN on the oldest Python, with the lowest releases it allows."""
     needs = ["-e", str(INTEGRATION), test_group(INTEGRATION)]
