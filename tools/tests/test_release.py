@@ -267,9 +267,43 @@ def test_a_program_that_is_not_installed(
 
 def test_the_command_says_what_to_type_next(tool, repository, capsys):
     assert tool.main(["x-y"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "prepared x-y-v0.1.0. Look at git diff HEAD, then type:",
+        "  git commit --all --message 'Release x-y-v0.1.0'",
+        "and when that is on main:",
+        "  git tag x-y-v0.1.0 && git push origin x-y-v0.1.0",
+    ]
+
+
+def test_a_good_tag_is_answered_by_the_name_of_its_package(
+    tool, repository, git, capsys
+):
+    released(tool, repository, git)
+    assert tool.main(["--check", "x-y-v0.1.0"]) == 0
+    assert capsys.readouterr() == ("x-y\n", "")
+
+
+def test_versions_of_other_tables_stay(tool, repository, git):
+    file = repository / "packages/x-y/pyproject.toml"
+    other = '\n[tool.other]\nversion = "7"\n'
+    file.write_text(PROJECT + other)
+    git("commit", "--all", "--message", "other")
+    released(tool, repository, git, "0.3.0")
+    assert file.read_text() == PROJECT.replace("0.1.0", "0.3.0") + other
+
+
+def test_help_says_how_it_is_typed(tool, capsys):
+    with pytest.raises(SystemExit) as end:
+        tool.main(["--help"])
+    assert end.value.code == 0
     said = capsys.readouterr().out
-    assert "git commit --all --message 'Release x-y-v0.1.0'" in said
-    assert "git tag x-y-v0.1.0 && git push origin x-y-v0.1.0" in said
+    assert tool.__doc__.strip() in said
+    for words in (
+        "such as arrow-jax; with --check a tag",
+        "default: what the fragments ask for",
+        "check a tag instead",
+    ):
+        assert words in said
 
 
 def test_a_refusal_is_one_line_and_exit_code_2(tool, repository, capsys):
