@@ -95,6 +95,8 @@ def copy(project: str, away: Path) -> Path:
         listed = subprocess.run(
             command, check=True, capture_output=True, text=True, cwd=ROOT
         ).stdout
+        if not listed:
+            raise MutationError(f"git knows no files of {folder} in {ROOT}")
         _empty(away)
         for name in filter(None, listed.split("\0")):
             if (ROOT / name).is_file():

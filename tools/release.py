@@ -188,6 +188,8 @@ def check_clean(root: Path, tag: str) -> None:
     Raises:
       ReleaseError: if not.
     """
+    if not (root / ".git").exists():  # git would take a repository further up
+        raise ReleaseError(f"{root} is no git repository")
     if changed := _git(root, "status", "--porcelain"):
         raise ReleaseError(f"the tree is not clean: {changed.splitlines()[0].strip()}")
     branch = _git(root, "branch", "--show-current")

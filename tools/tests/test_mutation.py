@@ -162,9 +162,14 @@ def test_an_earlier_copy_is_made_anew(tool, project, tmp_path):
     assert (away / "packages/one-two/README.md").exists()
 
 
-def test_outside_of_a_repository(tool, project, tmp_path, capsys):
+def test_outside_of_a_repository(tool, project, tmp_path, monkeypatch, capsys):
     shutil.rmtree(project / ".git")
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
     assert tool.main(["one-two", "--away", str(tmp_path / "away")]) == 2
     said = capsys.readouterr().err
     assert said.startswith("mutation.py: git cannot list the files of packages/one-two")
+    subprocess.run(["git", "init", "-q"], check=True, cwd=project)
+    assert tool.main(["one-two", "--away", str(tmp_path / "away")]) == 2
+    said = capsys.readouterr().err
+    assert said == f"mutation.py: git knows no files of packages/one-two in {project}\n"
     assert not (tmp_path / "away").exists()

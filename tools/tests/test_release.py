@@ -244,7 +244,9 @@ def test_tags_that_the_tree_does_not_bear_out(tool, repository, git):
 def test_outside_of_a_repository(tool, repository, capsys):
     shutil.rmtree(repository / ".git")
     assert tool.main(["x-y"]) == 2
-    assert "not a git repository" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert said == f"release.py: {repository} is no git repository\n"
+    assert (repository / "packages/x-y/CHANGELOG.md").read_text() == START
 
 
 @pytest.mark.parametrize("missing", ["git", "towncrier"])
