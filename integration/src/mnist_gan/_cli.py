@@ -113,6 +113,12 @@ def _parser() -> argparse.ArgumentParser:
         metavar="AXES",
         help="data=4,model=2 splits batches in 4 and weights in 2 (default: data=all)",
     )
+    train.add_argument(
+        "--blocks",
+        type=positive,
+        metavar="N",
+        help="compute batches in N blocks: the same bits on up to N devices",
+    )
     _cli_hosts.add_join(train)
 
     sample = commands.add_parser(

@@ -14,6 +14,7 @@ import optax
 from jax.sharding import NamedSharding, PartitionSpec
 
 from mnist_gan._batches import Drawn
+from mnist_gan._blocks import in_blocks
 from mnist_gan._losses import Penalty, gradient_penalty
 from mnist_gan._private import Privacy, private_gradient
 from mnist_gan._recipes import Recipe
@@ -114,7 +115,7 @@ def update(
       is a list of uint8[b, 28, 28], or of `Drawn`, and `losses` has
       float32[len(images)] a player.
     """
-    game = game_of(recipe)
+    game = game_of(recipe, mesh)
     spread = NamedSharding(mesh, PartitionSpec("data"))
 
     def latents(key: jax.Array, images: jax.Array) -> jax.Array:
@@ -151,10 +152,22 @@ def _decay(recipe: Recipe, step: jax.Array) -> jax.Array:
     return jnp.minimum(recipe.average, (1 + step) / (10 + step))
 
 
-def game_of(recipe: Recipe) -> TwoPlayer:
-    """Makes the recipe's game: both players' gradients, penalties and chains."""
+def game_of(recipe: Recipe, mesh: jax.sharding.Mesh | None = None) -> TwoPlayer:
+    """Makes the recipe's game: both players' gradients, penalties and chains.
+
+    Args:
+      recipe: what to train.
+      mesh: devices for the recipe's blocks; None to have the batch in one piece.
+    """
+
+    def own(losses: Players) -> Players:
+        made = own_gradients(losses)
+        if mesh is None or not recipe.blocks:
+            return made
+        return Players(*(g and in_blocks(g, recipe.blocks, mesh) for g in made))
+
     nets = networks(recipe)
-    gradients = own_gradients(losses_of(recipe, nets))
+    gradients = own(losses_of(recipe, nets))
     if recipe.privacy:
         gradients = gradients._replace(disc=_private(recipe, recipe.privacy, nets))
     if recipe.penalty is None:
@@ -163,7 +176,7 @@ def game_of(recipe: Recipe) -> TwoPlayer:
         two_player,
         recipe.chains,
         gradients,
-        penalties=own_gradients(Players(None, _penalty(recipe.penalty, nets))),
+        penalties=own(Players(None, _penalty(recipe.penalty, nets))),
         every=recipe.penalty.every,
     )
 

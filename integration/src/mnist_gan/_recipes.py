@@ -46,6 +46,10 @@ class Recipe(NamedTuple):
         draw from the last.
       privacy: how the discriminator's gradients are made private, or None. It goes
         with losses of the generator that do not look at real digits, and no penalty.
+      normed: whether its networks normalise over the batch, so that a step is no mean
+        over blocks of it.
+      blocks: into how many blocks a batch is split to be computed, each by itself, so
+        that the bits are the same on any number of devices; 0 for no blocks.
     """
 
     about: str
@@ -61,6 +65,8 @@ class Recipe(NamedTuple):
     penalty: _losses.Penalty | None = None
     average: float = 0.0
     privacy: Privacy | None = None
+    normed: bool = False
+    blocks: int = 0
 
 
 def _falling(rate: float, after: int) -> optax.Schedule:
@@ -98,6 +104,7 @@ RECIPES = {
         paired=True,
         penalty=_losses.Penalty(gamma=3.0, every=2, fake=True),
         average=0.999,
+        normed=True,
     ),
     "fast": _REFERENCE._replace(
         about="the reference, normalised, averaged, and at ten times its rate",
@@ -105,6 +112,7 @@ RECIPES = {
         generator=BatchNormGenerator,
         chains=Players(gan_adam(1e-3), gan_adam(1e-3)),
         average=0.99,
+        normed=True,
     ),
     "private": _REFERENCE._replace(
         about="what its samples say of any one digit is bounded, by noise",
@@ -114,6 +122,7 @@ RECIPES = {
         chains=Players(gan_adam(1e-3), gan_adam(1e-3)),
         average=0.99,
         privacy=Privacy(clip_norm=1.0, noise_multiplier=0.6),
+        normed=True,
     ),
     "reference": _REFERENCE,
 }

@@ -20,7 +20,7 @@ from mnist_gan._secret import is_secret
 from mnist_gan._typed import resume_command
 
 _TYPES = dict.fromkeys(("recipe", "data", "sha256"), str) | dict.fromkeys(
-    ("steps", "batch_size", "seed", "rows"), int
+    ("steps", "batch_size", "seed", "rows", "blocks"), int
 )
 SHIPPED = "(shipped)"
 _PACKAGES = ("jax", "jaxlib", "dm-haiku", "optax", "arrow-jax", "haiku-nets")
@@ -38,6 +38,7 @@ class Config:
       data: address of the digits.
       rows: how many there are.
       sha256: of their pixels.
+      blocks: into how many blocks a batch is split to be computed; 0 for none.
     """
 
     recipe: str
@@ -47,14 +48,17 @@ class Config:
     data: str
     rows: int
     sha256: str
+    blocks: int = 0  # runs of before have none
 
     def __post_init__(self) -> None:
         for name, wanted in _TYPES.items():
             value = getattr(self, name)
             if type(value) is not wanted:
                 raise TypeError(f"{name} is {value!r}, wanted {wanted.__name__}")
-        if min(self.steps, self.batch_size, self.rows) < 1 or self.seed < 0:
-            raise ValueError("steps, batch_size, rows or seed is out of range")
+        counts = self.steps, self.batch_size, self.rows
+        if min(counts) < 1 or min(self.seed, self.blocks) < 0:
+            names = "steps, batch_size, rows, seed or blocks"
+            raise ValueError(f"{names} is out of range")
 
     @property
     def address(self) -> str | None:

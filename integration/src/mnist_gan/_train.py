@@ -9,6 +9,7 @@ from rich.console import Console
 
 from mnist_gan import _digits, _estimate, _private
 from mnist_gan._batches import check_divides
+from mnist_gan._blocks import check_blocks, fix_threads
 from mnist_gan._devices import Placement, describe, place
 from mnist_gan._errors import UserError
 from mnist_gan._interrupts import Interrupts
@@ -34,6 +35,7 @@ class Request(NamedTuple):
       resume: `always` to go on with the run in `out`, `auto` to do so if there is one.
       devices: how many devices.
       mesh: how many along each axis of the mesh.
+      blocks: into how many blocks a batch is split to be computed.
     """
 
     data: str | None
@@ -45,6 +47,7 @@ class Request(NamedTuple):
     resume: str | None
     devices: int | None
     mesh: dict[str, int] | None = None
+    blocks: int | None = None
 
 
 def train(
@@ -74,12 +77,16 @@ def train(
     defaults = before or recipe
     steps = request.steps or defaults.steps
     batch_size = request.batch_size or defaults.batch_size
-    recipe = recipe._replace(batch_size=batch_size)
+    blocks = request.blocks or (before.blocks if before else 0)
+    recipe = recipe._replace(batch_size=batch_size, blocks=blocks)
     seed = before.seed if before else 0
     if request.seed is not None:
         seed = request.seed
+    if blocks:
+        fix_threads(blocks)
     placement = place(request.devices, request.mesh)
     check_divides(recipe, placement)
+    check_blocks(name, recipe, placement)
     _announce(out, name, recipe, steps, placement)
 
     address = request.data
@@ -98,6 +105,7 @@ def train(
         data=digits.address,
         rows=len(digits.dataset),
         sha256=keyed(secret, digits.sha256) if secret else digits.sha256,
+        blocks=blocks,
     )
     if batch_size > config.rows:
         raise UserError(
@@ -180,6 +188,7 @@ def _check_same(before: Config, now: Config) -> None:
         ("recipe", "--recipe"),
         ("batch_size", "--batch-size"),
         ("seed", "--seed"),
+        ("blocks", "--blocks"),
         ("sha256", "--data"),
     ):
         was, asked = getattr(before, name), getattr(now, name)

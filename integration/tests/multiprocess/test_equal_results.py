@@ -4,6 +4,7 @@ One start of processes for all of it: `work` runs there, the tests look at what 
 returned. Four processes of two devices do the same in the nightly session.
 """
 
+import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -29,6 +30,7 @@ STEPS = 10
 GREY = 2 / 255  # a step of grey, in [-1, 1]
 CLOSE = {"rtol": 1e-5, "atol": 1e-5}
 RECIPE = RECIPES["reference"]
+IN_BLOCKS = RECIPE._replace(blocks=8)
 IMAGES = np.random.default_rng(0).integers(0, 256, (40, 28, 28), np.uint8)
 # As on a v5e 4 x 4: the devices of one host are not neighbours.
 TORUS = (0, 6, 1, 7, 4, 2, 5, 3)
@@ -137,6 +139,7 @@ def work(folder):
     losses, samples, state, position = run(whole)
     found["losses"], found["samples"] = losses, samples
     found["wide"] = run_wide(whole)
+    found["blocks"] = run(whole, IN_BLOCKS)[:2]
     devices = np.array(jax.devices())[list(TORUS)]
     permuted = on_mesh(Mesh(devices, ("data",), axis_types=(AxisType.Auto,)))
     found["rows"] = rows(whole), rows(permuted)
@@ -172,9 +175,12 @@ def work(folder):
 def found(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("shared") / "checkpoints"
     n = request.param
-    results = run_processes(
-        work, processes=n, devices=8 // n, timeout=400, args=(str(folder),)
-    )
+    with pytest.MonkeyPatch.context() as patch:
+        # As many threads as here, where eight devices have them; see `fix_threads`.
+        patch.setenv("NPROC", str(max(8, len(os.sched_getaffinity(0)))))
+        results = run_processes(
+            work, processes=n, devices=8 // n, timeout=400, args=(str(folder),)
+        )
     return results, folder
 
 
@@ -198,6 +204,12 @@ def test_in_float64_losses_and_samples_are_those_of_one_device(found):
         for here, there in zip(result["wide"], alone, strict=True):
             assert here.dtype == np.float64
             np.testing.assert_allclose(here, there, rtol=0, atol=1e-12)
+
+
+def test_in_blocks_the_bits_are_those_of_one_device(found):
+    alone = run(place(1), IN_BLOCKS)[:2]
+    for result in found[0]:
+        assert_trees_close(result["blocks"], alone, rtol=0)
 
 
 def test_losses_with_split_weights_are_those_of_one_device(found, alone):
