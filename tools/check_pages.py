@@ -93,7 +93,7 @@ def open_all(
     Args:
       browser: of Playwright.
       paths: files.
-      screenshots: a folder for one picture a page, or None.
+      screenshots: a folder, which is there, for one picture a page, or None.
 
     Returns:
       What each page held.
@@ -118,7 +118,6 @@ def open_all(
         seen = tab.evaluate(_SEEN)
         wrong += [f"does not show the picture {source}" for source in seen["broken"]]
         if screenshots:
-            screenshots.mkdir(parents=True, exist_ok=True)
             name = "-".join(path.parts[-2:]).removesuffix(".html")
             tab.screenshot(path=screenshots / f"{name}.png")
         tab.close()
@@ -140,7 +139,14 @@ def main(arguments: list[str] | None = None) -> int:
     except FileNotFoundError as error:
         print(error, file=sys.stderr)
         return 2
-    from playwright.sync_api import Error, sync_playwright  # noqa: PLC0415
+    try:
+        if asked.screenshots:
+            asked.screenshots.mkdir(parents=True, exist_ok=True)
+        from playwright.sync_api import Error, sync_playwright  # noqa: PLC0415
+    except OSError as error:
+        parser.error(f"--screenshots {asked.screenshots}: cannot be a folder ({error})")
+    except ImportError:
+        parser.error("playwright is not installed; run this by nox -s browser")
 
     program = next(filter(None, map(shutil.which, BROWSERS)), None)
     with sync_playwright() as playwright:

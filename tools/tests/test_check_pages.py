@@ -1,5 +1,7 @@
 """What is wrong with pages; that a browser says so is for `nox -s browser`."""
 
+import sys
+
 import pytest
 
 
@@ -51,6 +53,22 @@ def test_where_no_page_is_the_command_says_so(tool, tmp_path, capsys, name):
     assert capsys.readouterr().err == f"{tmp_path / name}: holds no page\n"
 
 
+def test_without_a_browser_or_a_place_for_pictures_there_is_one_line(
+    tool, tmp_path, monkeypatch, capsys
+):
+    path = page(tool, tmp_path / "a.html").path
+    path.write_text("<p>")
+    monkeypatch.setitem(sys.modules, "playwright", None)
+    for more, complaint in (
+        ([], "playwright is not installed; run this by nox -s browser"),
+        (["--screenshots", str(path)], f"--screenshots {path}: cannot be a folder"),
+    ):
+        with pytest.raises(SystemExit) as end:
+            tool.main([str(path), *more])
+        assert end.value.code == 2
+        assert complaint in capsys.readouterr().err
+
+
 class Tab:
     """A tab of a browser that has one page with everything wrong."""
 
@@ -85,6 +103,7 @@ class Tab:
 def test_everything_that_a_browser_complains_of_is_kept(tool, tmp_path):
     browser = type("Browser", (), {"new_page": lambda _, viewport: viewport and Tab()})
     path = page(tool, tmp_path / "a.html").path
+    (tmp_path / "shots").mkdir()
     (found,) = tool.open_all(browser(), [path], tmp_path / "shots")
     assert found.wrong == [
         f"{path}: raises TypeError: x",
