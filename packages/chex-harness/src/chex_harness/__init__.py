@@ -14,11 +14,12 @@ if TYPE_CHECKING:
     from chex_harness._compiles import assert_compiles
     from chex_harness._devices import simulate_devices
     from chex_harness._donation import assert_donated
-    from chex_harness._fake_files import Denied, DiskFull, Slow, TornWrite, faulty_files
+    from chex_harness._fake_files import faulty_files
     from chex_harness._fake_hosts import fake_hosts
     from chex_harness._fake_mesh import fake_mesh
     from chex_harness._fake_pmap import fake_pmap
     from chex_harness._faults import CutOff, CutOffError, Delay, Kill, Stop, at_step
+    from chex_harness._file_faults import Denied, DiskFull, Slow, TornWrite
     from chex_harness._gradients import assert_gradients
     from chex_harness._host_syncs import assert_no_host_sync
     from chex_harness._hosts import assert_same_on_all_hosts
@@ -82,8 +83,8 @@ _HOMES = {
     "CutOff": "_faults",
     "CutOffError": "_faults",
     "Delay": "_faults",
-    "Denied": "_fake_files",
-    "DiskFull": "_fake_files",
+    "Denied": "_file_faults",
+    "DiskFull": "_file_faults",
     "FakeClock": "_clock",
     "Kill": "_faults",
     "LAWS": "_laws",
@@ -91,10 +92,10 @@ _HOMES = {
     "NonFinite": "_nonfinite",
     "Outcome": "_outcome",
     "ProcessesError": "_outcome",
-    "Slow": "_fake_files",
+    "Slow": "_file_faults",
     "Specimen": "_specimen",
     "Stop": "_faults",
-    "TornWrite": "_fake_files",
+    "TornWrite": "_file_faults",
     "Variant": "_variants",
     "assert_collectives": "_collectives",
     "assert_compiles": "_compiles",

@@ -1,149 +1,27 @@
 """Disks that fill up, lose the end of a file, are slow, or say no.
 
 What is written half is what a checkpoint is for, and no test sees it on a disk that
-works. The faults reach code that opens files by `open`, `io.open` or `pathlib`, and
-that moves or makes them by `os`.
+works. The faults reach code that opens files by `open`, `io.open`, `pathlib` or
+`os.open`, and that moves, makes or copies them by `os` and `shutil`.
 """
 
 import builtins
 import contextlib
-import dataclasses
-import errno
-import fnmatch
 import io
 import os
-import time
 from collections.abc import Callable, Generator
 from typing import Any
 from unittest import mock
 
+from chex_harness._file_faults import Act, FileFault
 
-@dataclasses.dataclass(kw_only=True)
-class _Fault:
-    pattern: str = "*"
-
-    def touches(self, path: Any) -> bool:
-        """Whether the fault is about this path."""
-        if not isinstance(path, str | bytes | os.PathLike):
-            return False  # a file descriptor
-        return fnmatch.fnmatch(os.fsdecode(path), self.pattern)
-
-    def opening(self, path: Any, *, writing: bool) -> None:
-        """Happens before a file is opened, moved or made."""
-
-    def keep(self, data: memoryview) -> memoryview:
-        """What of the data reaches the disk; raises after that, if at all."""
-        return data
-
-    def raise_after(self) -> None:
-        """Happens after data were written in part."""
-
-
-@dataclasses.dataclass(kw_only=True)
-class DiskFull(_Fault):
-    """A disk that takes so many bytes more, and then raises ENOSPC.
-
-    Args:
-      pattern: paths that it is about, as in `fnmatch`; "*" also matches "/".
-      after_bytes: how many bytes it still takes, over all files.
-
-    Example:
-      >>> DiskFull(pattern="*.ckpt", after_bytes=100)
-      DiskFull(pattern='*.ckpt', after_bytes=100)
-    """
-
-    after_bytes: int = 0
-    _full: bool = dataclasses.field(default=False, repr=False)
-
-    def keep(self, data: memoryview) -> memoryview:
-        """What still fits."""
-        kept = data[: self.after_bytes]
-        self.after_bytes -= len(kept)
-        self._full = len(kept) < len(data)
-        return kept
-
-    def raise_after(self) -> None:
-        """Raises if something did not fit."""
-        if self._full:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
-@dataclasses.dataclass(kw_only=True)
-class TornWrite(_Fault):
-    """A disk that loses all after some bytes of a file, and says nothing.
-
-    As after a power cut, when a file was renamed before its data were synced.
-
-    Args:
-      pattern: paths that it is about.
-      keep_bytes: how many bytes are kept, over all files.
-
-    Example:
-      >>> TornWrite(pattern="*.json", keep_bytes=10)
-      TornWrite(pattern='*.json', keep_bytes=10)
-    """
-
-    keep_bytes: int = 0
-
-    def keep(self, data: memoryview) -> memoryview:
-        """What is kept."""
-        kept = data[: self.keep_bytes]
-        self.keep_bytes -= len(kept)
-        return kept
-
-
-@dataclasses.dataclass(kw_only=True)
-class Slow(_Fault):
-    """A disk that takes its time for each file that is opened, moved or made.
-
-    Args:
-      pattern: paths that it is about.
-      seconds: how long; by `time.sleep`, so that a `FakeClock` can pass it.
-
-    Example:
-      >>> Slow(seconds=0.5)
-      Slow(pattern='*', seconds=0.5)
-    """
-
-    seconds: float = 0.1
-
-    def opening(self, path: Any, *, writing: bool) -> None:
-        """Sleeps."""
-        del path, writing
-        time.sleep(self.seconds)
-
-
-@dataclasses.dataclass(kw_only=True)
-class Denied(_Fault):
-    """Paths that must not be written, or not even read.
-
-    Args:
-      pattern: paths that it is about.
-      reading: whether reading is denied too.
-
-    Example:
-      >>> Denied(pattern="/data/*")
-      Denied(pattern='/data/*', reading=False)
-    """
-
-    reading: bool = False
-
-    def opening(self, path: Any, *, writing: bool) -> None:
-        """Raises EACCES."""
-        if writing or self.reading:
-            text = os.strerror(errno.EACCES)
-            raise PermissionError(errno.EACCES, text, os.fspath(path))
-
-
-FileFault = DiskFull | TornWrite | Slow | Denied
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 
 
 class _FaultyRaw(io.FileIO):
     """A file whose writes pass through the faults."""
 
-    def __init__(self, path: Any, mode: str, faults: list[FileFault]) -> None:
-        super().__init__(path, mode)
-        self._faults = faults
+    faults: list[FileFault]
 
     def readable(self) -> bool:
         """Says yes, for the buffer, which is one for both directions.
@@ -154,14 +32,20 @@ class _FaultyRaw(io.FileIO):
 
     def write(self, data: Any, /) -> int:
         """Writes what the faults leave; says that it wrote all."""
-        whole = memoryview(data).cast("B")
-        kept = whole
-        for fault in self._faults:
-            kept = fault.keep(kept)
-        super().write(kept)
-        for fault in self._faults:
-            fault.raise_after()
-        return len(whole)
+        return _through(self.faults, data, super().write)
+
+
+def _through(
+    faults: list[FileFault], data: Any, write: Callable[[memoryview], Any]
+) -> int:
+    whole = memoryview(data).cast("B")
+    kept = whole
+    for fault in faults:
+        kept = fault.keep(kept)
+    write(kept)
+    for fault in faults:
+        fault.raise_after()
+    return len(whole)
 
 
 @contextlib.contextmanager
@@ -169,8 +53,9 @@ def faulty_files(*faults: FileFault) -> Generator[None]:
     """Makes files fail while the block runs, in all threads.
 
     What it cannot reach: libraries that write from C or C++ (pyarrow, tensorstore and
-    so orbax's arrays, zipfile's reads by descriptor), `os.open` and `os.write`, `from
-    os import replace` done before, other processes.
+    so orbax's arrays), the bytes of `ndarray.tofile` (its opening is reached), `mmap`,
+    `os.pwrite` and `os.writev`, `shutil.copy` on macOS, files that were opened and
+    names that were imported before (`from os import replace`), other processes.
 
     Args:
       *faults: what goes wrong (`DiskFull`, `TornWrite`, `Slow`, `Denied`), each for
@@ -179,8 +64,15 @@ def faulty_files(*faults: FileFault) -> Generator[None]:
     Yields:
       Nothing.
 
+    Raises:
+      AssertionError: after the block, if a fault met no file, so that the test would
+        pass for nothing: `DiskFull` and `TornWrite` meet what is opened for writing,
+        `Denied` also what is moved, made or removed (and with `reading=True` all), and
+        `Slow` all. Not if the block has raised.
+
     Example:
       >>> import pathlib, tempfile
+      >>> from chex_harness import DiskFull
       >>> file = pathlib.Path(tempfile.mkdtemp()) / "state.json"
       >>> with faulty_files(DiskFull(pattern="*/state.json", after_bytes=3)):
       ...     file.write_text("12345")
@@ -189,55 +81,137 @@ def faulty_files(*faults: FileFault) -> Generator[None]:
       >>> file.read_text()
       '123'
     """
-    open_ = _opener(builtins.open, faults)
+    disk = _Disk(faults)
     with contextlib.ExitStack() as stack:
         for module in (builtins, io):
-            stack.enter_context(mock.patch.object(module, "open", open_))
-        for name in ("replace", "rename", "mkdir", "remove", "unlink"):
-            own = _guarded(getattr(os, name), faults)
+            own = disk.opener(builtins.open)
+            stack.enter_context(mock.patch.object(module, "open", own))
+        makers = {"open": disk.descriptor, "write": disk.write}
+        makers |= {"sendfile": disk.sendfile} if hasattr(os, "sendfile") else {}
+        moving = ("replace", "rename", "mkdir", "remove", "unlink")
+        for name, maker in (makers | dict.fromkeys(moving, disk.moving)).items():
+            own = maker(getattr(os, name))
             stack.enter_context(mock.patch.object(os, name, own))
         yield
+    disk.assert_met()
 
 
-def _opener(
-    real: Callable[..., Any], faults: tuple[FileFault, ...]
-) -> Callable[..., Any]:
-    def open_(  # noqa: PLR0917  (the signature of open)
-        file: Any,
-        mode: str = "r",
-        buffering: int = -1,
-        encoding: str | None = None,
-        errors: str | None = None,
-        newline: str | None = None,
-        *rest: Any,
-        **options: Any,
-    ) -> Any:
-        found = [fault for fault in faults if fault.touches(file)]
-        writing = bool(set(mode) & set("wax+"))
-        for fault in found:
-            fault.opening(file, writing=writing)
-        if not (found and writing):
+class _Disk:
+    """The ways to a file, each with the faults on it."""
+
+    def __init__(self, faults: tuple[FileFault, ...]) -> None:
+        self._faults = faults
+        self._written: dict[int, tuple[tuple[int, int], list[FileFault]]] = {}
+        self._seen: dict[str, None] = {}
+
+    def opener(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        """`open`, by path, descriptor or with an opener of its own."""
+
+        def open_(  # noqa: PLR0917  (the signature of open)
+            file: Any,
+            mode: str = "r",
+            buffering: int = -1,
+            encoding: str | None = None,
+            errors: str | None = None,
+            newline: str | None = None,
+            closefd: Any = True,  # noqa: FBT002  (the signature of open)
+            opener: Any = None,
+        ) -> Any:
+            writing = bool(set(mode) & set("wax+"))
+            found = self._met(file, "write" if writing else "read")
+            found = self._of(file) if isinstance(file, int) else found
             text = (encoding, errors, newline)
-            return real(file, mode, buffering, *text, *rest, **options)
-        raw = _FaultyRaw(file, mode.replace("b", "").replace("t", ""), found)
-        if "b" in mode and buffering == 0:
-            return raw
-        buffered = io.BufferedRandom(raw)
-        if "b" in mode:
-            return buffered
-        return io.TextIOWrapper(buffered, encoding, errors, newline)
+            if not writing or not (found or opener):
+                return real(file, mode, buffering, *text, closefd, opener)
+            plain = mode.replace("b", "").replace("t", "")
+            raw = _FaultyRaw(file, plain, closefd, opener)
+            raw.faults = self._of(raw.fileno()) or found  # an opener names the file
+            self._remember(raw.fileno(), raw.faults)
+            if "b" in mode and buffering == 0:
+                return raw
+            buffered = io.BufferedRandom(raw)
+            return buffered if "b" in mode else io.TextIOWrapper(buffered, *text)
 
-    return open_
+        return open_
+
+    def descriptor(self, real: Callable[..., int]) -> Callable[..., int]:
+        """`os.open`."""
+
+        def open_(path: Any, flags: int, *rest: Any, **options: Any) -> int:
+            writing = bool(flags & _WRITING)
+            found = self._met(path, "write" if writing else "read")
+            fd = real(path, flags, *rest, **options)
+            self._remember(fd, found if writing else [])
+            return fd
+
+        return open_
+
+    def write(self, real: Callable[..., int]) -> Callable[..., int]:
+        """`os.write`."""
+
+        def write(fd: int, data: Any, /) -> int:
+            if not (found := self._of(fd)):
+                return real(fd, data)
+            return _through(found, data, lambda kept: real(fd, kept))
+
+        return write
+
+    def sendfile(self, real: Callable[..., int]) -> Callable[..., int]:
+        """`os.sendfile`, by which `shutil` copies on Linux."""
+
+        def sendfile(
+            out_fd: int, in_fd: int, offset: int | None, count: int, **rest: Any
+        ) -> int:
+            if not self._of(out_fd):
+                return real(out_fd, in_fd, offset, count, **rest)
+            size = min(count, 1 << 20)  # it may send less than it was asked for
+            if offset is None:
+                return os.write(out_fd, os.read(in_fd, size))
+            return os.write(out_fd, os.pread(in_fd, size, offset))
+
+        return sendfile
+
+    def moving(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        """What moves, makes or removes the paths that it is given."""
+
+        def call(*paths: Any, **options: Any) -> Any:
+            for path in paths:
+                self._met(path, "move")
+            return real(*paths, **options)
+
+        return call
+
+    def assert_met(self) -> None:
+        """Asserts that each fault was about something that happened."""
+        unmet = [fault for fault in self._faults if not fault.met]
+        if unmet:
+            seen = ", ".join(self._seen) or "no file"
+            raise AssertionError(
+                f"faulty_files: {', '.join(map(repr, unmet))} met no file, so nothing "
+                f"was tested. The block did: {seen}. Correct pattern=, as in fnmatch "
+                "('*/state.json' is that name in any folder), or leave the fault out."
+            )
+
+    def _met(self, path: Any, act: Act) -> list[FileFault]:
+        if isinstance(path, str | bytes | os.PathLike) and len(self._seen) < 8:
+            self._seen[f"{act} {os.fsdecode(path)}"] = None
+        found = [fault for fault in self._faults if fault.meets(path, act)]
+        for fault in found:
+            fault.opening(path)
+        return found
+
+    def _remember(self, fd: int, faults: list[FileFault]) -> None:
+        if faults:
+            self._written[fd] = (_identity(fd), faults)
+
+    def _of(self, fd: int) -> list[FileFault]:
+        """The faults of a descriptor, unless it was closed and is another file now."""
+        identity, faults = self._written.get(fd, (None, []))
+        with contextlib.suppress(OSError):
+            return faults if faults and _identity(fd) == identity else []
+        return []
 
 
-def _guarded(
-    real: Callable[..., Any], faults: tuple[FileFault, ...]
-) -> Callable[..., Any]:
-    def call(*paths: Any, **options: Any) -> Any:
-        for path in paths:
-            for fault in faults:
-                if fault.touches(path):
-                    fault.opening(path, writing=True)
-        return real(*paths, **options)
-
-    return call
+def _identity(fd: int) -> tuple[int, int]:
+    found = os.fstat(fd)
+    return found.st_dev, found.st_ino
