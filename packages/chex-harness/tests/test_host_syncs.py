@@ -1,3 +1,6 @@
+import copy
+import pickle
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,6 +20,9 @@ READS = {
     # Looked up when they are called: what was imported before is not seen.
     "asarray": lambda x: np.asarray(x),  # noqa: PLW0108
     "array": lambda x: np.array(x),  # noqa: PLW0108
+    "from_dlpack": lambda x: np.from_dlpack(x),  # noqa: PLW0108
+    "dlpack": lambda x: jax.dlpack.from_dlpack(x),  # noqa: PLW0108
+    "pickle": pickle.dumps,
     "device_get": lambda x: jax.device_get({"a": x}),
     "block_until_ready": lambda x: x.block_until_ready(),
     "block tree": lambda x: jax.block_until_ready({"a": x}),
@@ -43,6 +49,23 @@ def test_dispatch_is_no_read():
         assert x.dtype == jnp.float32
         jax.jit(lambda x: x - 7)(x)  # compiles: its constants are read by jax itself
     assert reads == []
+
+
+def test_a_copy_on_the_device_is_no_read():
+    with assert_no_host_sync() as reads:
+        copied = copy.deepcopy({"x": X})["x"]
+    assert reads == []
+    assert copied.devices() == X.devices()
+
+
+def test_reads_in_c_and_by_older_names_are_the_blind_spots_that_are_told():
+    older = np.asarray
+    with assert_no_host_sync() as reads:
+        np.mean(jnp.ones(2))
+        older(np.ones(2))
+    assert reads == []
+    for told in ("np.mean(x)", "memoryview(x)", "from numpy import asarray"):
+        assert told in assert_no_host_sync.__doc__
 
 
 def test_numpy_arrays_are_no_reads():

@@ -19,11 +19,13 @@ _METHODS = (
     "__array__",
     "__bool__",
     "__complex__",
+    "__dlpack__",
     "__float__",
     "__format__",
     "__index__",
     "__int__",
     "__iter__",
+    "__reduce__",
     "__repr__",
     "__str__",
     "block_until_ready",
@@ -37,6 +39,7 @@ _FUNCTIONS = (
     (np, "array"),
     (np, "asarray"),
     (np, "ascontiguousarray"),
+    (np, "from_dlpack"),
 )
 
 
@@ -45,14 +48,16 @@ def assert_no_host_sync(*, at_most: int = 0) -> Generator[list[str]]:
     """Asserts that the block never waits for a device.
 
     Counted are, of jax arrays, `float`, `int`, `bool`, `item`, `tolist`, printing,
-    iterating and `block_until_ready`, and `np.asarray`, `np.array`, `jax.device_get`,
-    `jax.block_until_ready` and `jax.effects_barrier`.
+    iterating, pickling, DLPack (which waits on the CPU; elsewhere it counts too) and
+    `block_until_ready`, and `np.asarray`, `np.array`, `jax.device_get`,
+    `jax.block_until_ready` and `jax.effects_barrier`. `copy.deepcopy` copies on the
+    device and is no read.
 
     What it cannot see on the CPU (on accelerators, `jax.transfer_guard_device_to_host`
-    does): NumPy functions that are given a jax array (as
-    `np.mean(x)`) and `memoryview(x)` or DLPack, which read its memory from C; names
-    that were imported before, as in `from numpy import asarray`; what a thread does
-    is counted, whoever started it.
+    does): NumPy functions that are given a jax array (as `np.mean(x)`) and
+    `memoryview(x)`, which read its memory from C; names that were imported before, as
+    in `from numpy import asarray` or `from jax import effects_barrier`; what a thread
+    does is counted, whoever started it.
 
     Args:
       at_most: how many reads are allowed.

@@ -14,8 +14,9 @@ def assert_no_transfers(*, explicit: bool = True) -> Generator[None]:
     device at each call, and arrays on other devices are moved silently.
 
     What it cannot see: reads on the CPU backend, where arrays and NumPy share memory
-    (`assert_no_host_sync` counts those), other threads, and transfers that a compiled
-    program makes.
+    (`assert_no_host_sync` counts those), other threads, `Array.to_device`, which jax
+    never counts as a transfer, and what a compiled program moves between its devices,
+    as with `out_shardings=` (`assert_collectives` counts that).
 
     Args:
       explicit: whether `jax.device_put` and `jax.device_get` are allowed.
