@@ -126,3 +126,12 @@ def test_nothing_is_left_behind():
     step, x = jax.jit(lambda x: x * 3), jnp.ones(2)
     with assert_compiles(1):
         step(x)
+
+
+@pytest.mark.parametrize(
+    ("n", "error"), [(-1, ValueError), (1.5, TypeError), ("2", TypeError)]
+)
+def test_a_count_is_an_int_from_0(n, error):
+    told = f"n={n!r}: wanted an int, 0 or more, as in assert_compiles"
+    with pytest.raises(error, match=re.escape(told)), assert_compiles(n):
+        pass

@@ -199,3 +199,28 @@ def test_rows_of_integers_differ():
     row = Specimen(fn=jnp.square, args=lambda _: (jnp.int32(3),))
     with pytest.raises(AssertionError, match="both rows are the same"):
         LAWS["vmap_equals_a_loop"][0](row)
+
+
+def test_a_gradient_by_integers_alone_says_nothing():
+    row = Specimen(fn=lambda a: a * 2.0, args=lambda _: (jnp.arange(3),), grad=(0,))
+    told = r"no leaf of the arguments grad=\(0,\) is floating.*leave grad out"
+    with pytest.raises(AssertionError, match=told):
+        LAWS["gradient_is_finite"][0](row)
+    row = Specimen(fn=jnp.argmax, args=lambda _: (jnp.ones(3),), grad=(0,))
+    with pytest.raises(AssertionError, match=r"no output is floating.*leave grad out"):
+        LAWS["gradient_is_finite"][0](row)
+
+
+def test_what_explicit_axes_refuse_says_what_to_type():
+    row = Specimen(fn=lambda x: x.T @ x, args=lambda _: (jnp.ones((8, 8)),), rows=(0,))
+    told = "out_sharding.*without={'explicit_mesh_agrees': 'why'}"
+    with pytest.raises(AssertionError, match=f"(?s){told}"):
+        LAWS["explicit_mesh_agrees"][0](row)
+
+
+@pytest.mark.parametrize("law", ["auto_mesh_agrees", "explicit_mesh_agrees"])
+def test_rows_that_devices_do_not_divide_are_told(law):
+    row = Specimen(fn=jnp.sin, args=lambda _: (jnp.ones((3, 2)),), rows=(0,))
+    told = r"args\[0\], has the shape \[3, 2\].*first axis that 8 devices divide"
+    with pytest.raises(AssertionError, match=told):
+        LAWS[law][0](row)

@@ -135,3 +135,31 @@ def test_shard_map_is_itself_again():
     with fake_mesh({"a": 2}):
         assert jax.shard_map is not before
     assert jax.shard_map is before
+
+
+@pytest.mark.parametrize(
+    ("axes", "error", "told"),
+    [
+        ({"data": 0}, ValueError, "the axis 'data' has size 0: wanted 1 or more"),
+        ({"data": 2.0}, TypeError, "the axis 'data' has size 2.0: wanted an int"),
+        ({3: 2}, TypeError, "the axis 3 is no name"),
+        ({}, ValueError, "no axes"),
+        (("data", 2), TypeError, r"of type tuple.*Type fake_mesh\(\{'data': 4\}\)"),
+    ],
+)
+def test_axes_are_names_with_sizes(axes, error, told):
+    with pytest.raises(error, match=told), fake_mesh(axes):
+        pass
+
+
+def test_an_axis_that_the_mesh_has_not_is_refused_by_jax():
+    with fake_mesh({"data": 2}) as mesh:
+        f = jax.shard_map(
+            lambda x: lax.psum(x, "model"), mesh=mesh, in_specs=P("data"), out_specs=P()
+        )
+        with pytest.raises((AssertionError, NameError)):  # has no text, as is told
+            f(jnp.ones(4))
+        g = jax.shard_map(jnp.sin, mesh=mesh, in_specs=P("model"), out_specs=P())
+        with pytest.raises(ValueError, match="refers to 'model'"):
+            g(jnp.ones(4))
+    assert "an axis that the mesh has not is refused" in fake_mesh.__doc__

@@ -162,3 +162,11 @@ def test_what_cannot_be_checked_is_refused():
         assert_gradients(jnp.argmax, (jnp.ones(3),))
     with pytest.raises(ValueError, match="directions is 0, wanted 1 or more"):
         assert_gradients(jnp.sum, (jnp.ones(3),), directions=0)
+
+
+@pytest.mark.parametrize("args", [jnp.ones(3), {"a": jnp.ones(3)}, [jnp.ones(3)]])
+def test_arguments_are_a_tuple(args):
+    name = type(args).__name__
+    told = rf"args is of type {name}.*wanted a tuple.*Type assert_gradients\(fn, \(x,\)"
+    with pytest.raises(TypeError, match=told):
+        assert_gradients(jnp.sum, args)

@@ -99,3 +99,11 @@ def test_inside_jit_on_auto_axes_nothing_is_known(put, mesh, set_):
     context = jax.set_mesh(mesh) if set_ else contextlib.nullcontext()
     with context, pytest.raises(ValueError, match=r"\['x'\].*outside jit.*Explicit"):
         f(x)
+
+
+@pytest.mark.parametrize("specs", [{"a": P()}, {"a": P(), "c": P()}, [P()], "data"])
+def test_specs_of_another_structure_are_told(put, specs):
+    tree = {"a": put(jnp.zeros(8)), "b": put(jnp.zeros(8))}
+    told = r"no prefix of the tree:\n  specs .*\n  tree .*\n.*Type P\(\) for a leaf"
+    with pytest.raises(ValueError, match=told):
+        assert_sharding(tree, specs)

@@ -46,6 +46,8 @@ def assert_compiles(n: int) -> Generator[None]:
         sharding or function that jax had not seen. A static argument is named with
         its values where jax's log has them (jax 0.9); jax 0.12 logs none, and the
         message then says what it cannot tell.
+      TypeError: if `n` is no int.
+      ValueError: if it is below 0.
 
     Example:
       >>> import jax, jax.numpy as jnp
@@ -54,6 +56,11 @@ def assert_compiles(n: int) -> Generator[None]:
       >>> with assert_compiles(1):
       ...     _ = step(x), step(y)
     """
+    if isinstance(n, bool) or not isinstance(n, int) or n < 0:
+        raise (ValueError if isinstance(n, int) else TypeError)(
+            f"assert_compiles: n={n!r}: wanted an int, 0 or more, as in "
+            "assert_compiles(1)"
+        )
     seconds: list[float] = []
 
     def listen(event: str, duration_secs: float, **facts: str | int) -> None:

@@ -198,8 +198,15 @@ def gradient_is_finite(specimen: Specimen) -> None:
 
     def loss(*args: Any) -> jax.Array:
         leaves = [y for y in jax.tree.leaves(specimen.fn(*args)) if _is_floating(y)]
+        if not leaves:
+            raise AssertionError("no output is floating, so leave grad out")
         return jnp.sum(jnp.stack([jnp.mean(jnp.square(y)) for y in leaves]))
 
+    if not any(map(_is_floating, jax.tree.leaves([args[i] for i in specimen.grad]))):
+        raise AssertionError(
+            f"no leaf of the arguments grad={specimen.grad} is floating, so the law "
+            "says nothing; name others or leave grad out"
+        )
     gradient = jax.grad(loss, specimen.grad, allow_int=True)
     found = jax.jit(gradient)(*args)
     leaves = jax.tree.leaves_with_path(found)
@@ -224,8 +231,16 @@ def explicit_mesh_agrees(specimen: Specimen) -> None:
 
 
 def _mesh_agrees(specimen: Specimen, kind: AxisType) -> None:
-    args = _arguments(specimen)
-    mesh = jax.make_mesh((jax.device_count(),), ("data",), (kind,))
+    args, n = _arguments(specimen), jax.device_count()
+    for i in specimen.rows:
+        for path, leaf in jax.tree.leaves_with_path(args[i]):
+            if not jnp.ndim(leaf) or jnp.shape(leaf)[0] % n:
+                raise AssertionError(
+                    f"a row, args[{i}]{jax.tree_util.keystr(path)}, has the shape "
+                    f"{list(jnp.shape(leaf))}; wanted a first axis that {n} devices "
+                    "divide: make it longer, or correct rows="
+                )
+    mesh = jax.make_mesh((n,), ("data",), (kind,))
     rows = NamedSharding(mesh, PartitionSpec("data"))
     copies = NamedSharding(mesh, PartitionSpec())
     placed = [
@@ -236,6 +251,15 @@ def _mesh_agrees(specimen: Specimen, kind: AxisType) -> None:
     def fresh(*args: Any) -> Any:  # a trace for one mesh must not serve another
         return specimen.fn(*args)
 
-    with jax.set_mesh(mesh):
-        found = jax.jit(fresh)(*placed)
+    try:
+        with jax.set_mesh(mesh):
+            found = jax.jit(fresh)(*placed)
+    except Exception as error:
+        if type(error).__name__ != "ShardingTypeError":  # has no public name
+            raise
+        raise AssertionError(
+            f"on a mesh with Explicit axes: {error}\nName the layout of that result "
+            "(out_sharding=), or exclude the law: "
+            "Specimen(without={'explicit_mesh_agrees': 'why'})"
+        ) from error
     _close(specimen, jax.device_get(found), jax.device_get(jax.jit(specimen.fn)(*args)))

@@ -27,13 +27,19 @@ def fake_mesh(axes: Mapping[str, int]) -> Generator[AbstractMesh]:
     What it cannot do: `from jax import shard_map` done before, `NamedSharding` and
     `device_put` on the mesh (there are no devices to put anything on), `axis_names=`
     for some of the axes, and custom derivatives when the whole is differentiated
-    (their bodies are). It shows that the blocks are right, not how they are laid out.
+    (their bodies are). A collective over an axis that the mesh has not is refused by
+    jax itself, with an AssertionError that has no text, at its line. It shows that the
+    blocks are right, not how they are laid out.
 
     Args:
       axes: names and sizes of the mesh's axes.
 
     Yields:
       The mesh.
+
+    Raises:
+      TypeError: if `axes` is no dict from str to int.
+      ValueError: if there is no axis, or a size is below 1.
 
     Example:
       >>> import jax, jax.numpy as jnp
@@ -45,6 +51,7 @@ def fake_mesh(axes: Mapping[str, int]) -> Generator[AbstractMesh]:
       ...     f(jnp.ones(64))
       Array([64.], dtype=float32)
     """
+    _check_axes(axes)
     kinds = (AxisType.Auto,) * len(axes)
     mesh = AbstractMesh(tuple(axes.values()), tuple(axes), kinds)
     real: Any = jax.shard_map
@@ -58,6 +65,24 @@ def fake_mesh(axes: Mapping[str, int]) -> Generator[AbstractMesh]:
 
     with mock.patch.object(jax, "shard_map", shard_map):
         yield mesh
+
+
+def _check_axes(axes: Any) -> None:
+    if not isinstance(axes, Mapping):
+        raise TypeError(
+            f"fake_mesh: axes is of type {type(axes).__name__}: wanted a dict from "
+            "names to sizes. Type fake_mesh({'data': 4})"
+        )
+    if not axes:
+        raise ValueError("fake_mesh: no axes. Type fake_mesh({'data': 4})")
+    for name, size in axes.items():
+        if not isinstance(name, str):
+            raise TypeError(f"fake_mesh: the axis {name!r} is no name. Type a str")
+        told = f"fake_mesh: the axis {name!r} has size {size!r}: wanted "
+        if isinstance(size, bool) or not isinstance(size, int):
+            raise TypeError(told + "an int, as in {'data': 4}")
+        if size < 1:
+            raise ValueError(told + "1 or more, as in {'data': 4}")
 
 
 def _on_rows(mapped: Callable[..., Any], mesh: AbstractMesh) -> Callable[..., Any]:

@@ -61,17 +61,15 @@ def assert_gradients(
       AssertionError: if a derivative differs, is not finite, or if rounding leaves
         too little of the difference to tell; names each leaf, the direction or
         the element, and the three values.
-      TypeError: if a leaf or an output is complex, or narrower than float32.
+      TypeError: if `args` is no tuple, or a leaf or an output is complex, or narrower
+        than float32.
       ValueError: if no leaf or no output is floating, or `directions` is below 1.
 
     Example:
       >>> import jax.numpy as jnp
       >>> assert_gradients(lambda w: jnp.sum(jnp.tanh(w) ** 3), (jnp.ones(4),))
     """
-    if directions < 1:
-        raise ValueError(
-            f"assert_gradients: directions is {directions}, wanted 1 or more"
-        )
+    _check_arguments(args, directions)
     leaves, treedef = jax.tree.flatten_with_path(args)
     names = [f"args{jax.tree_util.keystr(path)}" for path, _ in leaves]
     values = [leaf for _, leaf in leaves]
@@ -124,6 +122,18 @@ def assert_gradients(
     if lines:
         raise AssertionError(
             "derivatives are not those of the function:\n  " + "\n  ".join(lines)
+        )
+
+
+def _check_arguments(args: Any, directions: int) -> None:
+    if not isinstance(args, tuple):
+        raise TypeError(
+            f"assert_gradients: args is of type {type(args).__name__}: wanted a tuple "
+            "of all arguments. Type assert_gradients(fn, (x,)) for one"
+        )
+    if directions < 1:
+        raise ValueError(
+            f"assert_gradients: directions is {directions}, wanted 1 or more"
         )
 
 

@@ -37,8 +37,9 @@ def assert_sharding(
 
     Raises:
       AssertionError: if a leaf is laid out otherwise, with one line a leaf.
-      ValueError: if both or neither of `specs` and `by_path` are given, no mesh is
-        found, or a leaf is traced on a mesh with axes that are not Explicit.
+      ValueError: if both or neither of `specs` and `by_path` are given, `specs` is no
+        prefix of the tree, no mesh is found, or a leaf is traced on a mesh with axes
+        that are not Explicit.
 
     Example:
       >>> import jax, jax.numpy as jnp
@@ -52,7 +53,16 @@ def assert_sharding(
         raise ValueError("assert_sharding: wanted one of specs and by_path")
     found = jax.tree.leaves_with_path(tree)
     if by_path is None:
-        whole = jax.tree.broadcast(specs, tree, is_leaf=_is_spec)
+        try:
+            whole = jax.tree.broadcast(specs, tree, is_leaf=_is_spec)
+            _refuse_others(whole)
+        except ValueError as error:
+            raise ValueError(
+                "assert_sharding: specs are no prefix of the tree:\n  specs "
+                f"{jax.tree.structure(specs, is_leaf=_is_spec)}\n  tree  "
+                f"{jax.tree.structure(tree)}\nType P() for a leaf that is replicated, "
+                "one spec for a whole subtree, or by_path={'': P()}"
+            ) from error
         wanted = jax.tree.leaves(whole, is_leaf=_is_spec)
     else:
         wanted = [_by_path(path, by_path) for path, _ in found]
@@ -68,6 +78,11 @@ def assert_sharding(
             f"{len(lines)} of {len(found)} leaves are laid out otherwise:\n  "
             + "\n  ".join(lines)
         )
+
+
+def _refuse_others(specs: Any) -> None:
+    if not all(map(_is_spec, jax.tree.leaves(specs, is_leaf=_is_spec))):
+        raise ValueError("a leaf of specs is neither a PartitionSpec nor a Sharding")
 
 
 def _is_spec(leaf: Any) -> bool:
