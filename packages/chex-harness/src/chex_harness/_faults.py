@@ -145,6 +145,11 @@ def environment(process: int, faults: Sequence[Fault], steps: str) -> dict[str, 
     return {_PROCESS: str(process), _FAULTS: encode(faults), _STEPS: steps}
 
 
+def mark(start: str) -> str:
+    """How the line of the environment starts that names the folder of a job."""
+    return f"{_STEPS}={start}"
+
+
 def encode(faults: Sequence[Fault]) -> str:
     """Faults as one line of JSON."""
     return json.dumps([(type(f).__name__, dataclasses.asdict(f)) for f in faults])

@@ -28,6 +28,7 @@ from chex_harness import _faults, _outcome, _target
 from chex_harness._arguments import check_arguments
 from chex_harness._faults import Fault
 from chex_harness._outcome import Outcome, ProcessesError
+from chex_harness._strays import end_strays
 
 _WORKER = str(Path(__file__).with_name("_worker.py").resolve())
 _GRACE = 2.0  # what others get to end by themselves after one has failed or skipped
@@ -87,8 +88,10 @@ def run_processes(
     Each process has its own CPU devices and, where there are several, has called
     `jax.distributed.initialize`: collectives work (gloo, over loopback), on a free
     port. A process that raises leaves at once. Nothing is left running, whatever ends
-    the call. Starting costs about as much as `import jax` in each, so let one function
-    check many things.
+    the call, nor, on Linux, programs with sessions of their own that the processes
+    started (but where this process is killed, or they got another environment).
+    Starting costs about as much as `import jax` in each, so let one function check
+    many things.
 
     Args:
       fn: what each process calls; a function at the top level of a module. The
@@ -349,6 +352,7 @@ class _Job:
         if self._group is not None:
             with contextlib.suppress(ProcessLookupError):  # all have gone
                 os.killpg(self._group, signal.SIGKILL)
+            end_strays(_faults.mark(f"{self._folder}/"))
         for process in self._all:
             process.wait()
             if process.stdin is not None:
