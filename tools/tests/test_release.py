@@ -285,6 +285,24 @@ def test_a_good_tag_is_answered_by_the_name_of_its_package(
     assert capsys.readouterr() == ("x-y\n", "")
 
 
+def test_the_version_that_the_fragments_ask_for_can_be_typed(tool, repository, git):
+    assert released(tool, repository, git, "0.1.0") == "x-y-v0.1.0"
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        ("echo a >&2; echo b >&2; echo c; exit 3", "b"),
+        ("echo a; echo b; exit 1", "b"),
+        ("exit 1", "no reason given"),
+    ],
+)
+def test_a_program_that_fails_has_its_last_line_said(tool, tmp_path, script, reason):
+    with pytest.raises(tool.ReleaseError) as caught:
+        tool._run(tmp_path, ["sh", "-c", script])
+    assert str(caught.value) == f"sh -c: {reason}"
+
+
 def test_versions_of_other_tables_stay(tool, repository, git):
     file = repository / "packages/x-y/pyproject.toml"
     other = '\n[tool.other]\nversion = "7"\n'
