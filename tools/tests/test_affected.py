@@ -1,7 +1,6 @@
 import json
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -150,24 +149,6 @@ def test_help_says_how_it_is_typed(tool, capsys):
     assert tool.__doc__.strip() in said
     for words in ("paths relative to the root", "--base REF", "compare HEAD with this"):
         assert words in said
-
-
-def test_every_project_has_sessions_of_both_ends(tool):
-    projects = tool.projects(ROOT)
-    tags = [project.name for project in projects]
-    listed = subprocess.run(
-        [sys.executable, "-m", "nox", "--list", "--json", "-t", *tags],
-        check=True,
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-    ).stdout
-    sessions = json.loads(listed)
-    for project in projects:
-        module = project.name.replace("-", "_")
-        tagged = {s["name"] for s in sessions if project.name in s["tags"]}
-        assert tagged & {f"tests-{module}", "integration"}
-        assert f"minimums-{module}" in tagged
 
 
 def test_the_base_of_a_first_push_is_none_and_all_are_affected(tool, clone, capsys):

@@ -1,7 +1,10 @@
 """What holds for the repository as a whole, whichever packages it has."""
 
 import fnmatch
+import json
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -52,6 +55,18 @@ def test_hooks_leave_out_what_lint_does():
     for name in named:
         assert any(fnmatch.fnmatchcase(name, pattern) for pattern in skip)
     assert set(re.findall(r"repo: (\S+)", hooks)) == {"local"}
+
+
+def test_every_project_has_sessions_of_both_ends():
+    names = [*(package.name for package in PACKAGES), "mnist-gan"]
+    nox = [sys.executable, "-m", "nox", "--list", "--json", "-t", *names]
+    done = subprocess.run(nox, check=True, capture_output=True, text=True, cwd=ROOT)
+    sessions = json.loads(done.stdout)
+    for name in names:
+        module = name.replace("-", "_")
+        tagged = {s["name"] for s in sessions if name in s["tags"]}
+        assert tagged & {f"tests-{module}", "integration"}
+        assert f"minimums-{module}" in tagged
 
 
 @for_each_package
