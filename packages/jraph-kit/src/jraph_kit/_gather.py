@@ -72,7 +72,9 @@ class Gatherer:
         shift = np.repeat(shift, n_edge)
         # Lists: NumPy's scalars are slow to slice with.
         node_cuts, edge_cuts, cuts = (c.tolist() for c in (node_cuts, edge_cuts, cuts))
-        ends = graphs.senders, graphs.receivers
+        ends = [_taken(c, edge_rows) for c in (graphs.senders, graphs.receivers)]
+        for column in ends:
+            column += shift
         where = {"nodes": node_cuts, "edges": edge_cuts, "globals": cuts}
         for i, shape in enumerate(shapes):
             sizes = dict(zip(("nodes", "edges", "globals"), shape, strict=True))
@@ -94,7 +96,7 @@ class Gatherer:
                 start, stop = edge_cuts[k], edge_cuts[k + 1]
                 real, n, m = node_cuts[k + 1] - node_cuts[k], stop - start, cuts[k]
                 for column, into in zip(ends, made[:, d], strict=True):
-                    into[:n] = _copy_shifted(column, edge_rows, start, stop, shift)
+                    into[:n] = column[start:stop]
                     into[n:] = real  # the first padding node
                 n_real = cuts[k + 1] - m
                 counts[0, d, :n_real] = n_node[m : m + n_real]
@@ -140,12 +142,8 @@ def _copy(
     into[n:] = 0
 
 
-def _copy_shifted(
-    source: np.ndarray, rows: Any, start: int, stop: int, shift: np.ndarray
-) -> np.ndarray:
-    """Indices of rows[start:stop], moved; a new array of the source's dtype."""
+def _taken(source: np.ndarray, rows: Any) -> np.ndarray:
+    """These rows, in an array of their own."""
     if isinstance(rows, slice):
-        taken = source[rows.start + start : rows.start + stop]
-    else:
-        taken = source.take(rows[start:stop], mode="clip")
-    return taken + shift[start:stop]
+        return source[rows].copy()
+    return source.take(rows, mode="clip")
