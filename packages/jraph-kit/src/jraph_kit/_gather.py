@@ -72,9 +72,7 @@ class Gatherer:
         shift = np.repeat(shift, n_edge)
         # Lists: NumPy's scalars are slow to slice with.
         node_cuts, edge_cuts, cuts = (c.tolist() for c in (node_cuts, edge_cuts, cuts))
-        ends = [_taken(c, edge_rows) for c in (graphs.senders, graphs.receivers)]
-        for column in ends:
-            column += shift
+        ends = [_moved(c, edge_rows, shift) for c in (graphs.senders, graphs.receivers)]
         where = {"nodes": node_cuts, "edges": edge_cuts, "globals": cuts}
         for i, shape in enumerate(shapes):
             sizes = dict(zip(("nodes", "edges", "globals"), shape, strict=True))
@@ -142,8 +140,7 @@ def _copy(
     into[n:] = 0
 
 
-def _taken(source: np.ndarray, rows: Any) -> np.ndarray:
-    """These rows, in an array of their own."""
-    if isinstance(rows, slice):
-        return source[rows].copy()
-    return source.take(rows, mode="clip")
+def _moved(source: np.ndarray, rows: Any, shift: np.ndarray) -> np.ndarray:
+    """Indices of these rows, moved; a new array of the source's dtype."""
+    taken = source[rows] if isinstance(rows, slice) else source.take(rows, mode="clip")
+    return taken + shift
