@@ -1,5 +1,7 @@
 """A step in blocks is the step, and what cannot be one is refused."""
 
+import dataclasses
+import json
 import os
 import subprocess
 import sys
@@ -15,6 +17,7 @@ from mnist_gan._checkpoints import Checkpoints
 from mnist_gan._devices import place
 from mnist_gan._errors import UserError
 from mnist_gan._recipes import RECIPES
+from mnist_gan._run import Config, RunFolder
 
 
 def square(params, batch):
@@ -81,8 +84,8 @@ def test_recipes_that_look_at_the_whole_batch_say_so(name):
     ("name", "blocks", "batch_size", "n", "said"),
     [
         ("fast", 8, 64, 1, "--blocks 8: recipe fast normalises over the batch as a "),
-        ("reference", 6, 64, 1, "batch of 64; take --blocks 4"),
-        ("reference", 4, 64, 8, "multiple of the 8 devices .* take --blocks 8"),
+        ("reference", 6, 64, 1, "divides the batch of 64, .* take --blocks 4"),
+        ("reference", 4, 64, 8, "the number of devices, 8, divides; take --blocks 8"),
         ("reference", 100, 64, 8, "take --blocks 64"),
         ("reference", 3, 21, 2, "take a --batch-size that 2 divides"),
     ],
@@ -90,11 +93,32 @@ def test_recipes_that_look_at_the_whole_batch_say_so(name):
 def test_blocks_that_cannot_be(name, blocks, batch_size, n, said):
     recipe = RECIPES[name]._replace(blocks=blocks, batch_size=batch_size)
     with pytest.raises(UserError, match=said):
-        check_blocks(name, recipe, place(n))
+        check_blocks(name, recipe, n)
 
 
 def test_without_blocks_nothing_is_asked():
-    check_blocks("fast", RECIPES["fast"]._replace(batch_size=7), place(2))
+    check_blocks("fast", RECIPES["fast"]._replace(batch_size=7), 2)
+
+
+def test_too_many_blocks_are_refused_before_there_are_as_many_threads(
+    call, tmp_path, monkeypatch
+):
+    monkeypatch.delenv("NPROC", raising=False)
+    new = ("--recipe", "reference", "--batch-size", 16, "--blocks", 100_000)
+    ended = call("train", "--out", tmp_path / "run", *new)
+    assert ended.code == 2
+    assert "take --blocks 16" in ended.err
+    assert "NPROC" not in os.environ
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run_of_before_has_no_blocks(tmp_path):
+    before = Config("reference", 2, 16, 0, "(shipped)", 100, "0" * 64)
+    written = dataclasses.asdict(before)
+    del written["blocks"]
+    (tmp_path / "config.json").write_text(json.dumps(written))
+    assert RunFolder(tmp_path).load() == before
+    assert before.blocks == 0
 
 
 def train(out, *options):

@@ -13,7 +13,6 @@ from typing import Any
 import jax
 from jax.sharding import Mesh, PartitionSpec
 
-from mnist_gan._devices import Placement
 from mnist_gan._errors import UserError
 from mnist_gan._recipes import Recipe
 
@@ -81,18 +80,18 @@ def _mean(blocks: jax.Array) -> jax.Array:
     return total / blocks.shape[0]
 
 
-def check_blocks(name: str, recipe: Recipe, placement: Placement) -> None:
+def check_blocks(name: str, recipe: Recipe, n: int) -> None:
     """Checks that a recipe's step is a mean over blocks, and that they come out even.
 
     Args:
       name: the recipe's.
       recipe: with its blocks, and the digits a step.
-      placement: the devices.
+      n: how many devices there are; 1 where nobody knows yet.
 
     Raises:
       UserError: if it is not, or they do not.
     """
-    blocks, rows, n = recipe.blocks, recipe.batch_size, placement.mesh.size
+    blocks, rows = recipe.blocks, recipe.batch_size
     if not blocks:
         return
     if recipe.normed:
@@ -105,6 +104,6 @@ def check_blocks(name: str, recipe: Recipe, placement: Placement) -> None:
         near = min(fits, key=lambda k: abs(k - blocks), default=None)
         way = f"--blocks {near}" if near else f"a --batch-size that {n} divides"
         raise UserError(
-            f"--blocks {blocks}: wanted a multiple of the {n} devices that divides the "
-            f"batch of {rows}; take {way}"
+            f"--blocks {blocks}: wanted a number that divides the batch of {rows}, and "
+            f"that the number of devices, {n}, divides; take {way}"
         )

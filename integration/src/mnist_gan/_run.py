@@ -48,7 +48,7 @@ class Config:
     data: str
     rows: int
     sha256: str
-    blocks: int = 0  # runs of before have none
+    blocks: int = 0
 
     def __post_init__(self) -> None:
         for name, wanted in _TYPES.items():
@@ -226,7 +226,9 @@ class RunFolder:
         """
         try:
             content = json.loads(self.config.read_text(encoding="utf-8"))
-            return Config(**{name: content[name] for name in _TYPES})
+            # Runs of before say nothing of blocks, and have none.
+            names = [name for name in _TYPES if name in content or name != "blocks"]
+            return Config(**{name: content[name] for name in names})
         except (FileNotFoundError, NotADirectoryError):
             raise UserError(
                 f"{self}: holds no run (there is no config.json); train one with "

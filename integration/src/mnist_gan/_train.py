@@ -83,10 +83,11 @@ def train(
     if request.seed is not None:
         seed = request.seed
     if blocks:
+        check_blocks(name, recipe, 1)  # before there are as many threads
         fix_threads(blocks)
     placement = place(request.devices, request.mesh)
     check_divides(recipe, placement)
-    check_blocks(name, recipe, placement)
+    check_blocks(name, recipe, placement.mesh.size)
     _announce(out, name, recipe, steps, placement)
 
     address = request.data
